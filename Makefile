@@ -1,0 +1,72 @@
+# Everything a contributor runs. `make help` lists it.
+#
+# The environment is made from nothing and remade when pyproject.toml or constraints.txt change.
+# It never uses an environment that happens to be active.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Only folders with something in them: mypy refuses the others.
+SOURCES = $(foreach folder,src tests bench examples,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
+PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+# What the caller's shell says about Python must not reach into ours.
+unexport PYTHONHOME
+unexport PYTHONPATH
+unexport PIP_USER
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types layers unit format bench soak clean
+.DELETE_ON_ERROR:
+
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: $(VENV)/.run ## Set up, then run the demo (ARGS=--fast passes options on)
+	@$(BIN)/headway demo $(ARGS)
+
+test: lint types layers unit ## Set up, then every check there is
+
+lint: $(VENV)/.dev ## Formatting and lint rules
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+
+types: $(VENV)/.dev ## Static types, strict
+	$(BIN)/mypy $(SOURCES)
+
+layers: $(VENV)/.dev ## Who may import whom
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev ## All tests, in parallel (ARGS="-k name" picks some)
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+format: $(VENV)/.dev ## Format the code and fix what can be fixed by itself
+	$(BIN)/ruff check --fix-only $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: $(VENV)/.dev ## Run all benches and write bench/RESULTS.md (ARGS=--plot draws them)
+	$(BIN)/python -m bench all $(ARGS)
+
+soak: $(VENV)/.dev ## The simulation over 20,000 seeds
+	HEADWAY_SIM_SEEDS=$${HEADWAY_SIM_SEEDS:-20000} $(BIN)/python -m pytest -n auto --timeout=0 tests/simulation $(ARGS)
+
+clean: ## Remove the environment and everything tools left behind
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Headway needs Python 3.11 or newer, and '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "Setting up $(VENV) ..." >&2
+	@$(PYTHON) -m venv --clear $(VENV)
+
+# Running needs little, so it is ready soon; what checks need comes with the first check.
+$(VENV)/.run: pyproject.toml constraints.txt $(BIN)/python
+	@$(PIP) --editable '.[fast]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt $(BIN)/python
+	@echo "Installing what the checks need ..." >&2
+	@$(PIP) --editable '.[dev]'
+	@touch $(VENV)/.run $@

@@ -1,0 +1,183 @@
+"""What the kernel decides, as values. The runtime stores them in this order, then carries them out."""
+
+from typing import TypeAlias
+
+from headway.model.outcome import Outcome, Reply
+from headway.model.run import AgentName, Run, SessionKey, SessionMemory
+from headway.model.time import Instant, Span
+from headway.model.value import Value
+from headway.model.words import Cut, Reason, State
+
+
+class Start(Value, frozen=True):
+    """Begin an attempt. The ticket names it from now on."""
+
+    run: Run
+    ticket: int
+    attempt: int
+    epoch: int
+    at: Instant
+
+
+class Finish(Value, frozen=True):
+    """The run has its outcome."""
+
+    run: Run
+    outcome: Outcome
+    attempt: int
+    epoch: int
+    at: Instant
+
+
+class Enqueue(Value, frozen=True):
+    """The run waits in line: it became due, or its window closed, or its attempt was cut."""
+
+    run: Run
+    state: State
+    attempt: int
+    epoch: int
+    until: Instant | None = None
+    cut: Cut | None = None
+    retry_error: str = ""
+
+
+class Merge(Value, frozen=True):
+    """A new run takes the place of several; each of those is finished with reason `merged`."""
+
+    run: Run
+    epoch: int
+
+
+class CancelAttempt(Value, frozen=True):
+    """Ask the attempt to end. Its slots stay taken until it has returned, or the grace is over."""
+
+    run: Run
+    ticket: int
+    cut: Cut
+
+
+class Abandon(Value, frozen=True):
+    """The attempt ignored its cancellation for the whole grace; it is left behind."""
+
+    run: Run
+    ticket: int
+
+
+class Steer(Value, frozen=True):
+    """Put the message into the inbox of a running turn."""
+
+    message: Run
+    into: int
+
+
+class Unsteer(Value, frozen=True):
+    """Take the message back out of the inbox: it became a turn of its own, or ended."""
+
+    message: Run
+    into: int
+
+
+class AskEstimate(Value, frozen=True):
+    """Find out how full the session's context is; `Kernel.estimated` must follow."""
+
+    session: SessionKey
+    agent: AgentName
+
+
+class Remember(Value, frozen=True):
+    """Keep what must outlive the session's queue."""
+
+    session: SessionKey
+    memory: SessionMemory
+    epoch: int
+
+
+class Release(Value, frozen=True):
+    """The session is idle: this node needs it no longer."""
+
+    session: SessionKey
+    epoch: int
+
+
+class NoteWait(Value, frozen=True):
+    """A run waited long before it started (L-7)."""
+
+    run: Run
+    waited: Span
+    ahead: int
+
+
+class NoteLate(Value, frozen=True):
+    """An attempt that counts no longer has returned (R-4)."""
+
+    ticket: int
+
+
+class NoteHold(Value, frozen=True):
+    """A provider's rate limit holds its agents back (X-6)."""
+
+    provider: str
+    until: Instant
+
+
+Action: TypeAlias = (
+    Start
+    | Finish
+    | Enqueue
+    | Merge
+    | CancelAttempt
+    | Abandon
+    | Steer
+    | Unsteer
+    | AskEstimate
+    | Remember
+    | Release
+    | NoteWait
+    | NoteLate
+    | NoteHold
+)
+
+
+class Done(Value, frozen=True):
+    """An attempt returned what the agent answered."""
+
+    reply: Reply
+
+
+class Failed(Value, frozen=True):
+    """An attempt ended with an error; unless it is permanent, it may be tried again."""
+
+    error: str
+    reason: Reason = Reason.ERROR
+    permanent: bool = False
+
+
+class Limited(Value, frozen=True):
+    """An attempt ended because its provider asks for a pause."""
+
+    retry_after: Span
+    error: str = ""
+
+
+Ended: TypeAlias = Done | Failed | Limited
+
+
+class Stopped(Value, frozen=True):
+    """What a stop or cancel reached."""
+
+    running: int = 0
+    waiting: int = 0
+
+    @property
+    def nothing(self) -> bool:
+        return not self.running and not self.waiting
+
+    def __str__(self) -> str:
+        parts = []
+        if self.running:
+            parts.append(f"{self.running} running")
+        if self.waiting:
+            parts.append(f"{self.waiting} waiting")
+        return f"{' and '.join(parts)} stopped" if parts else "nothing to stop"
+
+

@@ -1,0 +1,75 @@
+"""What must happen at a later instant: a heap of alarms that can be cancelled."""
+
+from heapq import heapify, heappop, heappush
+from typing import Generic, TypeVar
+
+from headway.model.time import Instant
+
+Bell = TypeVar("Bell")
+
+_SWEEP_ABOVE = 512
+
+
+class Alarm(Generic[Bell]):
+    """One instant and what to do then. Cancelling only marks it; the heap is swept now and then."""
+
+    __slots__ = ("at", "bell", "order")
+
+    def __init__(self, at: Instant, order: int, bell: Bell) -> None:
+        self.at = at
+        self.order = order
+        self.bell: Bell | None = bell
+
+    def __lt__(self, other: "Alarm[Bell]") -> bool:
+        return (self.at, self.order) < (other.at, other.order)
+
+
+class Alarms(Generic[Bell]):
+    """Alarms in order of time, then of setting. Cancelled ones never pile up."""
+
+    __slots__ = ("_heap", "_orders", "_silenced")
+
+    def __init__(self) -> None:
+        self._heap: list[Alarm[Bell]] = []
+        self._orders = 0
+        self._silenced = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._silenced
+
+    def set(self, at: Instant, bell: Bell) -> Alarm[Bell]:
+        self._orders += 1
+        alarm = Alarm(at, self._orders, bell)
+        heappush(self._heap, alarm)
+        return alarm
+
+    def cancel(self, alarm: Alarm[Bell]) -> None:
+        if alarm.bell is None:
+            return
+        alarm.bell = None
+        self._silenced += 1
+        if self._silenced > _SWEEP_ABOVE and self._silenced * 2 > len(self._heap):
+            self._heap = [kept for kept in self._heap if kept.bell is not None]
+            heapify(self._heap)
+            self._silenced = 0
+
+    @property
+    def next_at(self) -> Instant | None:
+        heap = self._heap
+        while heap and heap[0].bell is None:
+            heappop(heap)
+            self._silenced -= 1
+        return heap[0].at if heap else None
+
+    def pop_due(self, now: Instant) -> tuple[Instant, Bell] | None:
+        """The earliest alarm that is due by `now`, if any; it rings once."""
+        heap = self._heap
+        while heap and heap[0].at <= now:
+            alarm = heappop(heap)
+            bell = alarm.bell
+            if bell is None:
+                self._silenced -= 1
+                continue
+            alarm.bell = None
+            return alarm.at, bell
+        return None

@@ -1,0 +1,507 @@
+"""Who may start next: lanes, agents and slots (L, F, X-5, X-6, X-8).
+
+The floor knows nothing of sessions' rules. A session posts the one run that it would start next; the floor
+picks among the posted runs of a lane, fairly across agents, in O(log n) whatever their number.
+
+Each lane keeps, for every kind of run, a heap of *flows* (one agent's posted runs) keyed by how much the agent
+has in flight and when it was last served. Keys change as runs start and end. A key that grew is put right when
+it reaches the top; for one that shrank a new entry is pushed, and the old one is recognised by its stamp.
+"""
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush, heapreplace
+
+from headway.core.bucket import Bucket
+from headway.core.live import BACKGROUND, KINDS, PLAIN, TASK, Kind, LiveRun
+from headway.model.run import AgentName, LaneName
+from headway.model.settings import (
+    LANE_ALIASES,
+    MAIN,
+    AgentSettings,
+    Budget,
+    LaneSettings,
+    Limits,
+    Settings,
+)
+from headway.model.time import Instant, Span
+from headway.model.words import Rule
+
+_SPARE = 32
+"""Outdated heap entries that are tolerated before a heap is rebuilt."""
+
+
+class Purse:
+    """The buckets of one budget: runs and tokens per minute."""
+
+    __slots__ = ("runs", "tokens")
+
+    def __init__(self, budget: Budget, now: Instant) -> None:
+        self.runs = Bucket(budget.runs_per_minute, now) if budget.runs_per_minute else None
+        self.tokens = Bucket(budget.tokens_per_minute, now) if budget.tokens_per_minute else None
+
+    def free_at(self, now: Instant) -> Instant:
+        """When the next run may start on this budget; not later than now if it may at once."""
+        at = now
+        for bucket in (self.runs, self.tokens):
+            if bucket is not None and not bucket.has_one(now):
+                at = max(at, bucket.next_at(now))
+        return at
+
+    def run_started(self, now: Instant) -> None:
+        if self.runs is not None:
+            self.runs.take(1, now)
+
+    def tokens_used(self, count: int, now: Instant) -> None:
+        if self.tokens is not None:
+            self.tokens.take(count, now)
+
+
+class Provider:
+    """A key that agents share towards their model provider; one rate limit holds them all back."""
+
+    __slots__ = ("agents", "held_until")
+
+    def __init__(self) -> None:
+        self.held_until: Instant = 0
+        self.agents: list[AgentLoad] = []
+
+
+class AgentLoad:
+    """What one agent has in flight, and its place in the fair order."""
+
+    __slots__ = (
+        "credit",
+        "flows",
+        "free_at",
+        "inflight",
+        "mean_span",
+        "name",
+        "parked",
+        "provider",
+        "purse",
+        "settings",
+        "share",
+        "tasks",
+        "turn",
+        "waiting_tasks",
+    )
+
+    def __init__(self, name: AgentName, settings: AgentSettings) -> None:
+        self.name = name
+        self.settings = settings
+        self.inflight = 0
+        self.tasks = 0
+        self.waiting_tasks = 0
+        self.share = 0.0
+        """In flight by weight: who has least goes first."""
+        self.turn = 0
+        """When it was last served; who was served longest ago goes first among equals."""
+        self.credit = settings.weight
+        """Starts left before its turn is over (X-8)."""
+        self.flows: list[Flow] = []
+        self.parked: list[Flow] = []
+        self.free_at: Instant = 0
+        """The instant for which a wake-up is already set, while it is held back."""
+        self.provider: Provider | None = None
+        self.purse: Purse | None = None
+        self.mean_span: Span = 0
+        """How long its attempts took lately; for estimates only."""
+
+
+class Flow:
+    """The posted runs of one agent and kind in one lane, by rank."""
+
+    __slots__ = ("agent", "count", "heads", "kind", "lane", "parked", "stamp")
+
+    def __init__(self, lane: "Lane", agent: AgentLoad, kind: Kind) -> None:
+        self.lane = lane
+        self.agent = agent
+        self.kind = kind
+        self.heads: list[tuple[Instant, int, LiveRun]] = []
+        self.count = 0
+        self.stamp = 0
+        """Marks the one valid entry of this flow in the lane's heap."""
+        self.parked = False
+        """Taken off the heap because its agent may start nothing of this kind now."""
+
+    def first(self) -> LiveRun:
+        heads = self.heads
+        while not heads[0][2].posted:
+            heappop(heads)
+        return heads[0][2]
+
+    def precedes(self, other: "Flow") -> bool:
+        mine, theirs = self.first(), other.first()
+        return (self.agent.share, self.agent.turn, mine.rank, mine.order) < (
+            other.agent.share,
+            other.agent.turn,
+            theirs.rank,
+            theirs.order,
+        )
+
+
+class Lane:
+    """A named pool of slots on this node."""
+
+    __slots__ = (
+        "background",
+        "flows",
+        "free_at",
+        "heaps",
+        "in_use",
+        "name",
+        "owed",
+        "preemptible",
+        "purse",
+        "ready",
+        "reserve",
+        "settings",
+        "started",
+        "width",
+        "yielding",
+    )
+
+    def __init__(self, name: LaneName, settings: LaneSettings, now: Instant) -> None:
+        self.name = name
+        self.settings = settings
+        self.width = settings.width
+        self.reserve = settings.reserve
+        self.in_use = 0
+        self.background = 0
+        self.started = 0
+        self.flows: tuple[dict[AgentName, Flow], ...] = tuple({} for _ in range(KINDS))
+        self.heaps: tuple[list[tuple[float, int, int, Flow]], ...] = tuple(
+            [] for _ in range(KINDS)
+        )
+        self.ready = [0] * KINDS
+        """Posted runs whose agent may start them, by kind."""
+        self.preemptible: list[LiveRun] = []
+        self.yielding = 0
+        """Attempts that were cut so that a user's turn may start, and have not returned yet."""
+        self.owed = 0
+        """Slots freed in that way: the next ones go to plain, interactive runs."""
+        self.purse: Purse | None = None
+        self.free_at: Instant = 0
+        self.apply(settings, now)
+
+    def apply(self, settings: LaneSettings, now: Instant) -> None:
+        if settings.budget != self.settings.budget or self.purse is None:
+            bounded = settings.budget != Budget()
+            self.purse = Purse(settings.budget, now) if bounded else None
+        self.settings = settings
+        self.width = settings.width
+        self.reserve = settings.reserve
+
+    def bar(self, kind: Kind, now: Instant) -> tuple[Rule, Instant | None] | None:
+        """Which rule of the lane, if any, keeps runs of this kind from starting now."""
+        if self.width == 0:
+            return Rule.LANE_PAUSED, None
+        if self.in_use >= self.width:
+            return Rule.LANE_FULL, None
+        if kind & BACKGROUND and self.background >= self.width - self.reserve:
+            return Rule.LANE_RESERVED, None
+        if self.purse is not None and (free_at := self.purse.free_at(now)) > now:
+            return Rule.LANE_BUDGET, free_at
+        return None
+
+
+class Floor:
+    """All lanes and agents of a node, and the slots that runs hold."""
+
+    def __init__(self, settings: Settings, now: Instant) -> None:
+        self._settings = settings
+        self.limits: Limits = settings.limits
+        self.lanes: dict[LaneName, Lane] = {}
+        self.agents: dict[AgentName, AgentLoad] = {}
+        self.providers: dict[str, Provider] = {}
+        self.tasks = 0
+        """Tasks in flight, over all lanes and agents."""
+        self.fallbacks = 0
+        """Runs that named an unknown lane and went to `main` (L-1)."""
+        self.wakes: list[AgentLoad | Lane] = []
+        """Those held back until an instant, for which the kernel shall set an alarm."""
+        self._stamps = 0
+        self._turns = 0
+        for name, lane in settings.lanes.items():
+            self.lanes[name] = Lane(name, lane, now)
+        if MAIN not in self.lanes:
+            self.lanes[MAIN] = Lane(MAIN, LaneSettings(30), now)
+
+    def lane(self, name: LaneName) -> Lane:
+        """The lane of that name; an alias is followed, an unknown name means `main`."""
+        lane = self.lanes.get(name)
+        if lane is None:
+            lane = self.lanes.get(LANE_ALIASES.get(name, name))
+        if lane is None:
+            self.fallbacks += 1
+            lane = self.lanes[MAIN]
+        return lane
+
+    def agent(self, name: AgentName) -> AgentLoad:
+        agent = self.agents.get(name)
+        if agent is None:
+            agent = self.agents[name] = AgentLoad(name, AgentSettings())
+            if (known := self._settings.agents.get(name)) is not None:
+                self.set_agent(name, known, 0)
+        return agent
+
+    def set_agent(self, name: AgentName, settings: AgentSettings, now: Instant) -> AgentLoad:
+        agent = self.agents.get(name)
+        if agent is None:
+            agent = self.agents[name] = AgentLoad(name, settings)
+        if settings.budget != agent.settings.budget or agent.purse is None:
+            bounded = settings.budget != Budget()
+            agent.purse = Purse(settings.budget, now) if bounded else None
+        if agent.provider is not None:
+            agent.provider.agents.remove(agent)
+            agent.provider = None
+        if settings.provider is not None:
+            agent.provider = self.providers.setdefault(settings.provider, Provider())
+            agent.provider.agents.append(agent)
+        agent.settings = settings
+        agent.credit = settings.weight
+        self._reweigh(agent)
+        return agent
+
+    def set_lane(self, name: LaneName, settings: LaneSettings, now: Instant) -> Lane:
+        name = LANE_ALIASES.get(name, name)
+        lane = self.lanes.get(name)
+        if lane is None:
+            lane = self.lanes[name] = Lane(name, settings, now)
+        else:
+            lane.apply(settings, now)
+        return lane
+
+    def post(self, live: LiveRun) -> None:
+        """A session offers this run as its next one."""
+        lane = live.lane
+        kind = live.kind
+        agent = live.agent
+        flow = lane.flows[kind].get(agent.name)
+        if flow is None:
+            flow = lane.flows[kind][agent.name] = Flow(lane, agent, kind)
+            agent.flows.append(flow)
+        live.posted = True
+        heappush(flow.heads, (live.rank, live.order, live))
+        flow.count += 1
+        if not flow.parked:
+            lane.ready[kind] += 1
+            if flow.count == 1:
+                self._push(flow)
+
+    def withdraw(self, live: LiveRun) -> None:
+        """The run is no longer its session's next one."""
+        live.posted = False
+        flow = live.lane.flows[live.kind][live.agent.name]
+        flow.count -= 1
+        if not flow.parked:
+            flow.lane.ready[flow.kind] -= 1
+        if len(flow.heads) > _SPARE + 2 * flow.count:
+            flow.heads = [entry for entry in flow.heads if entry[2].posted]
+            heapify(flow.heads)
+
+    def pick(self, lane: Lane, now: Instant) -> LiveRun | None:
+        """The run that starts next in this lane, taken off the floor; None if none may start."""
+        if lane.in_use >= lane.width:
+            return None
+        if lane.purse is not None and self._lane_waits(lane, now):
+            return None
+        best: Flow | None = None
+        for kind in range(KINDS):
+            heap = lane.heaps[kind]
+            if not heap or self._kind_waits(lane, kind):
+                continue
+            flow = self._top(heap, now)
+            if flow is None:
+                continue
+            if kind == PLAIN and lane.owed:
+                lane.owed -= 1
+                best = flow
+                break
+            if best is None or flow.precedes(best):
+                best = flow
+        else:
+            lane.owed = 0
+        if best is None:
+            return None
+        live = best.first()
+        self.unpost(live)
+        return live
+
+    def unpost(self, live: LiveRun) -> None:
+        """Take a posted run off the floor because it starts."""
+        live.posted = False
+        flow = live.lane.flows[live.kind][live.agent.name]
+        if flow.heads[0][2] is live:
+            heappop(flow.heads)
+        flow.count -= 1
+        if not flow.parked:
+            flow.lane.ready[flow.kind] -= 1
+
+    def bar(self, live: LiveRun, now: Instant) -> tuple[Rule, Instant | None] | None:
+        """Which rule of lane or agent keeps this run from starting now; None if none does."""
+        return (
+            self.agent_bar(live.agent, live.kind, now)
+            or self._tasks_bar(live.kind)
+            or live.lane.bar(live.kind, now)
+        )
+
+    def agent_bar(
+        self, agent: AgentLoad, kind: Kind, now: Instant
+    ) -> tuple[Rule, Instant | None] | None:
+        """Which rule keeps this agent from starting anything of this kind."""
+        if agent.provider is not None and agent.provider.held_until > now:
+            return Rule.RATE_LIMITED, agent.provider.held_until
+        if agent.purse is not None and (free_at := agent.purse.free_at(now)) > now:
+            return Rule.AGENT_BUDGET, free_at
+        if kind & TASK and agent.tasks >= self._task_quota(agent):
+            return Rule.AGENT_QUOTA, None
+        return None
+
+    def take(self, live: LiveRun, now: Instant, *, borrowed: bool = False) -> None:
+        """The run starts: it holds a slot of its lane (unless that is lent to it) and counts for its agent."""
+        lane = live.lane
+        agent = live.agent
+        if not borrowed:
+            lane.in_use += 1
+            if live.kind & BACKGROUND:
+                lane.background += 1
+        lane.started += 1
+        agent.inflight += 1
+        agent.share = agent.inflight / agent.settings.weight
+        agent.credit -= 1
+        if agent.credit <= 0:
+            self._turns += 1
+            agent.turn = self._turns
+            agent.credit = agent.settings.weight
+        if live.kind & TASK:
+            self.tasks += 1
+            agent.tasks += 1
+        if agent.purse is not None:
+            agent.purse.run_started(now)
+        if lane.purse is not None:
+            lane.purse.run_started(now)
+        if live.run.preemptible:
+            lane.preemptible.append(live)
+
+    def free(self, live: LiveRun) -> None:
+        """The run's attempt is over: its agent is lighter. The slot is given up by `free_slot`."""
+        agent = live.agent
+        agent.inflight -= 1
+        if live.kind & TASK:
+            self.tasks -= 1
+            agent.tasks -= 1
+            if agent.parked:
+                self.unpark(agent)
+        if live.run.preemptible:
+            live.lane.preemptible.remove(live)
+        self._reweigh(agent)
+
+    def free_slot(self, live: LiveRun) -> None:
+        live.lane.in_use -= 1
+        if live.kind & BACKGROUND:
+            live.lane.background -= 1
+
+    def hold(self, provider: Provider, until: Instant) -> None:
+        """A provider asked for a pause: nothing that shares its key starts before (X-6)."""
+        provider.held_until = max(provider.held_until, until)
+
+    def unpark(self, agent: AgentLoad) -> None:
+        """What held the agent back may be over: its flows stand in their lanes again."""
+        parked, agent.parked = agent.parked, []
+        for flow in parked:
+            flow.parked = False
+            flow.lane.ready[flow.kind] += flow.count
+            if flow.count:
+                self._push(flow)
+
+    def waiting(self, lane: Lane) -> int:
+        return sum(flow.count for flows in lane.flows for flow in flows.values())
+
+    def posted(self, lane: Lane) -> Iterator[LiveRun]:
+        for flows in lane.flows:
+            for flow in flows.values():
+                yield from (live for _, _, live in flow.heads if live.posted)
+
+    def reset(self) -> None:
+        """A new incarnation: no slot is held any more (L-6). What is posted stays."""
+        self.tasks = 0
+        for lane in self.lanes.values():
+            lane.in_use = lane.background = lane.yielding = lane.owed = 0
+            lane.preemptible.clear()
+        for agent in self.agents.values():
+            agent.inflight = agent.tasks = 0
+            self.unpark(agent)
+            self._reweigh(agent)
+
+    def _task_quota(self, agent: AgentLoad) -> int:
+        quota = agent.settings.max_inflight
+        return self.limits.max_inflight_per_agent if quota is None else quota
+
+    def _tasks_bar(self, kind: Kind) -> tuple[Rule, Instant | None] | None:
+        if kind & TASK and self.tasks >= self.limits.max_inflight:
+            return Rule.INFLIGHT_LIMIT, None
+        return None
+
+    def _kind_waits(self, lane: Lane, kind: Kind) -> bool:
+        if kind & TASK and self.tasks >= self.limits.max_inflight:
+            return True
+        return bool(kind & BACKGROUND) and lane.background >= lane.width - lane.reserve
+
+    def _lane_waits(self, lane: Lane, now: Instant) -> bool:
+        assert lane.purse is not None
+        free_at = lane.purse.free_at(now)
+        if free_at <= now:
+            return False
+        if free_at != lane.free_at and any(lane.ready):
+            lane.free_at = free_at
+            self.wakes.append(lane)
+        return True
+
+    def _top(self, heap: list[tuple[float, int, int, Flow]], now: Instant) -> Flow | None:
+        """The flow that is first in this heap and may start; parks those whose agent may not."""
+        while heap:
+            share, turn, stamp, flow = heap[0]
+            if stamp != flow.stamp or not flow.count:
+                heappop(heap)
+                continue
+            agent = flow.agent
+            if share != agent.share or turn != agent.turn:
+                self._stamps += 1
+                flow.stamp = self._stamps
+                heapreplace(heap, (agent.share, agent.turn, self._stamps, flow))
+                continue
+            if (flow.kind & TASK or agent.purse or agent.provider) and (
+                bar := self.agent_bar(agent, flow.kind, now)
+            ):
+                heappop(heap)
+                self._park(flow, bar[1])
+                continue
+            return flow
+        return None
+
+    def _park(self, flow: Flow, until: Instant | None) -> None:
+        flow.parked = True
+        flow.stamp = 0
+        flow.lane.ready[flow.kind] -= flow.count
+        agent = flow.agent
+        agent.parked.append(flow)
+        if until is not None and until != agent.free_at:
+            agent.free_at = until
+            self.wakes.append(agent)
+
+    def _push(self, flow: Flow) -> None:
+        heap = flow.lane.heaps[flow.kind]
+        self._stamps += 1
+        flow.stamp = self._stamps
+        heappush(heap, (flow.agent.share, flow.agent.turn, self._stamps, flow))
+        if len(heap) > _SPARE + 4 * len(flow.lane.flows[flow.kind]):
+            heap[:] = [entry for entry in heap if entry[2] == entry[3].stamp and entry[3].count]
+            heapify(heap)
+
+    def _reweigh(self, agent: AgentLoad) -> None:
+        """Its share may have shrunk: new entries take it further to the front."""
+        agent.share = agent.inflight / agent.settings.weight
+        for flow in agent.flows:
+            if flow.count and not flow.parked:
+                self._push(flow)

@@ -1,0 +1,760 @@
+"""The kernel: every decision about when an agent run may start, stop or must give way.
+
+Feed it what happened, in order, with the time; collect its decisions with `take_actions`. It holds the runs of
+the sessions that this node owns, and nothing else in Headway decides anything about them. Time given to it never
+goes backwards: an earlier instant counts as the latest one seen.
+"""
+
+from typing import assert_never
+
+import msgspec
+
+from headway.core import lending
+from headway.core.actions import (
+    Action,
+    Done,
+    Ended,
+    Failed,
+    Finish,
+    Limited,
+    NoteHold,
+    NoteLate,
+    Remember,
+    Steer,
+    Stopped,
+)
+from headway.core.bells import (
+    AgentFree,
+    Bell,
+    DeadlinePassed,
+    GraceOver,
+    HoldOver,
+    LaneFree,
+    QuietOver,
+    TimeoutPassed,
+    WindowClosed,
+)
+from headway.core.debounce import Buffer, buffer_key
+from headway.core.live import LiveRun
+from headway.core.retry import delay
+from headway.core.session import Estimate, QueueRules, SessionQueue, message_number
+from headway.core.stage import Stage
+from headway.model.errors import WouldDeadlock
+from headway.model.outcome import Outcome
+from headway.model.run import (
+    AgentName,
+    LaneName,
+    QueueOptions,
+    Route,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
+from headway.model.settings import AgentSettings, LaneSettings, Limits, QueueSettings, Settings
+from headway.model.time import Instant, Span
+from headway.model.words import (
+    Cut,
+    Drop,
+    Mode,
+    Reason,
+    Rule,
+    Source,
+    State,
+    SteerFallback,
+)
+
+_MOST_RATE_LIMITS = 10
+"""A run that is told to wait this often in a row fails with `rate_limited`."""
+
+_CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
+    Cut.STOPPED: (State.CANCELLED, Reason.STOPPED),
+    Cut.SUPERSEDED: (State.CANCELLED, Reason.SUPERSEDED),
+    Cut.DEADLINE: (State.FAILED, Reason.DEADLINE_RUNNING),
+    Cut.TIMED_OUT: (State.FAILED, Reason.TIMED_OUT),
+    Cut.DRAINED: (State.CANCELLED, Reason.DRAINING),
+    Cut.LOST: (State.FAILED, Reason.ORPHANED),
+}
+_CUT_ERRORS: dict[Cut, str] = {
+    Cut.DEADLINE: "deadline exceeded while running",
+    Cut.TIMED_OUT: "the attempt took longer than its timeout",
+}
+
+
+class Kernel:
+    """The decisions of one node. Deterministic: the same history gives the same actions."""
+
+    def __init__(self, settings: Settings, now: Instant = 0) -> None:
+        self.stage = Stage(settings, now)
+        self._rules = QueueRules(settings.queue, settings.channels)
+        self._keep_waiting = False
+
+    # What happened: submissions and attempts.
+
+    def submit(
+        self,
+        run: Run,
+        now: Instant,
+        *,
+        epoch: int = 0,
+        memory: SessionMemory | None = None,
+    ) -> Outcome | None:
+        """A run was asked for. Answers its outcome if it is refused at once, else None.
+
+        `epoch` and `memory` are what the store knows of the session; they count only if it was idle here.
+        """
+        stage = self.stage
+        self._advance(now)
+        parent: LiveRun | None = None
+        if run.parent is not None:
+            parent = stage.runs.get(run.parent)
+            if parent is None or parent.ticket == 0 or parent.cut is not None:
+                return self._refuse(run, epoch, State.CANCELLED, Reason.STOPPED)
+        elif stage.draining:
+            return self._refuse(run, epoch, State.CANCELLED, Reason.DRAINING)
+        if run.deadline_at is not None and run.deadline_at <= stage.now:
+            return self._refuse(
+                run, epoch, State.FAILED, Reason.DEADLINE_QUEUED, "deadline exceeded while queued"
+            )
+        if run.source is Source.TASK and self._tasks_full(run):
+            return self._refuse(run, epoch, State.REJECTED, Reason.QUEUE_FULL)
+        session = stage.session(run.session, epoch, memory)
+        if run.due_at is not None and run.due_at > stage.now:
+            live = stage.admit(run, session, State.PENDING)
+            session.later += 1
+            stage.hold(live, Rule.NOT_DUE, run.due_at)
+        elif run.source is Source.MESSAGE:
+            settings = self._rules.for_run(run, session.memory)
+            refused = self._message_refused(run, session, settings)
+            if refused is not None:
+                outcome = self._refuse(run, session.epoch, *refused)
+                stage.refresh(session)
+                return outcome
+            state = State.PENDING if settings.debounce else State.QUEUED
+            live = stage.admit(run, session, state)
+            self._message(live, settings)
+        else:
+            live = stage.admit(run, session, State.QUEUED)
+            live.width = self._rules.for_run(run, session.memory).max_concurrent
+            stage.line_up(live)
+        if parent is not None:
+            self._adopt(parent, live)
+        stage.refresh(session)
+        stage.fill(live.lane)
+        return None
+
+    def began(self, ticket: int, now: Instant) -> bool:
+        """The attempt is about to call its runner. False: it must not, it was cancelled meanwhile (S-11)."""
+        self._advance(now)
+        live = self.stage.attempts.get(ticket)
+        if live is None or live.cut is not None:
+            return False
+        self.stage.enter(live)
+        return True
+
+    def finished(self, ticket: int, ended: Ended, now: Instant, *, jitter: float = 0.5) -> bool:
+        """The attempt has returned. False: it counts no longer, nothing was changed (R-4)."""
+        stage = self.stage
+        self._advance(now)
+        live = stage.attempts.get(ticket)
+        if live is None:
+            stage.actions.append(NoteLate(ticket))
+            return False
+        self._ended(live, ended, jitter)
+        return True
+
+    def time_passed(self, now: Instant) -> None:
+        """Nothing happened but time."""
+        self._advance(now)
+
+    @property
+    def wake_at(self) -> Instant | None:
+        """When time alone will change something next."""
+        return self.stage.alarms.next_at
+
+    def take_actions(self) -> list[Action]:
+        """What was decided since the last call, in order."""
+        stage = self.stage
+        actions, stage.actions = stage.actions, []
+        return actions
+
+    # What happened: cancelling.
+
+    def cancel(self, run_id: RunId, now: Instant) -> Stopped:
+        """Cancel one run and all that it started."""
+        self._advance(now)
+        live = self.stage.runs.get(run_id)
+        if live is None:
+            return Stopped()
+        return self._stop(self._with_descendants(live))
+
+    def stop(self, key: SessionKey, now: Instant) -> Stopped:
+        """`/stop`: cancel the session's oldest running attempt, or the first that waits for a slot (S-9)."""
+        self._advance(now)
+        session = self.stage.sessions.get(key)
+        if session is None:
+            return Stopped()
+        for live in (*session.running, *session.waiting):
+            if live.cut is None:
+                return self._stop(self._with_descendants(live))
+        return self._stop(self._buffered(session))
+
+    def stop_all(
+        self,
+        key: SessionKey,
+        now: Instant,
+        *,
+        sent_at: Instant | None = None,
+        message_id: str | None = None,
+        route: Route | None = None,
+        epoch: int = 0,
+        memory: SessionMemory | None = None,
+    ) -> Stopped:
+        """`/stopall`: everything of the session ends, and what was sent before it comes too late (S-9, X-3)."""
+        self._advance(now)
+        stage = self.stage
+        session = stage.session(key, epoch, memory)
+        session.memory = msgspec.structs.replace(
+            session.memory,
+            cutoff_at=stage.now if sent_at is None else sent_at,
+            cutoff_id=message_number(message_id),
+            cutoff_channel=route.channel if route else "",
+            overflow=(),
+            overflow_missed=0,
+        )
+        stage.actions.append(Remember(key, session.memory, session.epoch))
+        reached = [*session.running, *session.waiting, *self._buffered(session)]
+        reached += [
+            live for live in stage.runs.values() if live.session is session and live not in reached
+        ] if session.later else []
+        reached += [live for live in session.offspring or () if live not in reached]
+        return self._stop([live for live in reached if live.cut is None], session)
+
+    def clear(self, key: SessionKey, now: Instant) -> int:
+        """`/queue clear`: waiting messages end, running ones go on. Answers how many."""
+        self._advance(now)
+        session = self.stage.sessions.get(key)
+        if session is None:
+            return 0
+        waiting = [
+            live
+            for live in (*session.waiting, *self._buffered(session))
+            if live.run.source is Source.MESSAGE and live.attempt == 0
+        ]
+        for live in waiting:
+            self.stage.finish_waiting(live, State.CANCELLED, Reason.CLEARED)
+        self._settle(session)
+        return len(waiting)
+
+    # What happened: steering and sub-runs.
+
+    def steered(self, ticket: int, message: RunId, now: Instant) -> bool:
+        """A turn takes a message from its inbox. False: too late, it is not the turn's any more (X-2)."""
+        self._advance(now)
+        turn = self.stage.attempts.get(ticket)
+        live = self.stage.runs.get(message)
+        if turn is None or turn.cut is not None or live is None or live.ties is None:
+            return False
+        if live.ties.offered_to is not turn:
+            return False
+        self.stage.absorb(turn, live)
+        self._settle(live.session)
+        return True
+
+    def awaits(self, ticket: int, child: RunId, now: Instant) -> None:
+        """A turn begins to wait for a sub-run: its slot may carry it meanwhile (L-4)."""
+        self._advance(now)
+        parent = self.stage.attempts.get(ticket)
+        live = self.stage.runs.get(child)
+        if parent is None or live is None:
+            return
+        holder: LiveRun | None = parent
+        while holder is not None:
+            if holder.session is live.session and live.ticket == 0:
+                raise WouldDeadlock(child, live.session.key)
+            holder = holder.parent
+        if live.parent is parent:
+            lending.await_child(self.stage, parent, live)
+            self.stage.fill(live.lane)
+
+    def resumes(self, ticket: int, child: RunId, now: Instant) -> None:
+        """The turn waits for that sub-run no longer."""
+        self._advance(now)
+        parent = self.stage.attempts.get(ticket)
+        live = self.stage.runs.get(child)
+        if parent is not None and live is not None:
+            lending.resume(self.stage, parent, live)
+
+    def estimated(
+        self, key: SessionKey, now: Instant, tokens: int = 0, window: int = 0
+    ) -> None:
+        """The answer to `AskEstimate`; a window of 0 means that nothing is known (S-2)."""
+        self._advance(now)
+        session = self.stage.sessions.get(key)
+        if session is None or session.estimate is not Estimate.ASKED:
+            return
+        tight = window > 0 and tokens >= self.stage.settings.throttle_ratio * window
+        session.estimate = Estimate.TIGHT if tight else Estimate.ROOMY
+        self._settle(session)
+
+    def used(self, ticket: int, tokens: int, now: Instant) -> None:
+        """A turn reports tokens: they are taken from the budgets of its agent and lane (X-6)."""
+        self._advance(now)
+        live = self.stage.attempts.get(ticket)
+        if live is None:
+            return
+        for purse in (live.agent.purse, live.lane.purse):
+            if purse is not None:
+                purse.tokens_used(tokens, self.stage.now)
+
+    # What happened: settings and operation.
+
+    def configure(
+        self,
+        key: SessionKey,
+        options: QueueOptions | None,
+        now: Instant,
+        *,
+        epoch: int = 0,
+        memory: SessionMemory | None = None,
+    ) -> None:
+        """`/queue …`: set the session's own queue options, or none (S-5)."""
+        self._advance(now)
+        session = self.stage.session(key, epoch, memory)
+        session.memory = msgspec.structs.replace(session.memory, options=options)
+        self.stage.actions.append(Remember(key, session.memory, session.epoch))
+        self.stage.refresh(session)
+
+    def set_lane(self, name: LaneName, settings: LaneSettings, now: Instant) -> None:
+        """Make a lane, or change one: up starts waiting runs at once, down lets running ones finish (L-2)."""
+        self._advance(now)
+        lane = self.stage.floor.set_lane(name, settings, self.stage.now)
+        self.stage.fill(lane)
+
+    def clear_lane(self, name: LaneName, now: Instant) -> int:
+        """End all that waits in a lane; running runs go on (L-5). Answers how many ended."""
+        self._advance(now)
+        stage = self.stage
+        lane = stage.floor.lane(name)
+        waiting = [
+            live
+            for live in stage.runs.values()
+            if live.lane is lane and live.ticket == 0 and not live.absorbed
+        ]
+        for live in waiting:
+            if live.run.id in stage.runs:
+                stage.finish_waiting(live, State.CANCELLED, Reason.LANE_CLEARED)
+        for session in {live.session.key: live.session for live in waiting}.values():
+            stage.refresh(session)
+        stage.fill_all()
+        return len(waiting)
+
+    def set_limits(self, limits: Limits, now: Instant) -> None:
+        """Change admission and execution limits; what now may start, starts (F-1)."""
+        self._advance(now)
+        self.stage.floor.limits = limits
+        self._unpark_all()
+
+    def set_agent(self, name: AgentName, settings: AgentSettings, now: Instant) -> None:
+        self._advance(now)
+        agent = self.stage.floor.set_agent(name, settings, self.stage.now)
+        self.stage.floor.unpark(agent)
+        self.stage.fill_all()
+
+    def set_estimating(self, on: bool) -> None:
+        self.stage.estimating = on
+
+    @property
+    def draining(self) -> bool:
+        return self.stage.draining
+
+    def drain(self, now: Instant, *, keep_waiting: bool) -> None:
+        """Start nothing new but sub-runs of what runs. Waiting runs are kept for the next start, or end (L-5)."""
+        self._advance(now)
+        stage = self.stage
+        stage.draining = True
+        self._keep_waiting = keep_waiting
+        if not keep_waiting:
+            for live in tuple(stage.runs.values()):
+                if live.ticket == 0 and live.parent is None and not live.absorbed:
+                    if live.run.id in stage.runs:
+                        stage.finish_waiting(live, State.CANCELLED, Reason.DRAINING)
+        for session in tuple(stage.sessions.values()):
+            stage.refresh(session)
+        stage.fill_all()
+
+    def cut_all(self, now: Instant) -> None:
+        """The drain's grace is over: ask every running attempt to end."""
+        self._advance(now)
+        for live in tuple(self.stage.attempts.values()):
+            if live.cut is None:
+                self.stage.cut(live, Cut.DRAINED)
+
+    def reset(self, now: Instant) -> None:
+        """The node comes back as a new incarnation (L-6): attempts of the old one count no longer."""
+        self._advance(now)
+        stage = self.stage
+        stage.draining = False
+        for live in tuple(stage.attempts.values()):
+            stage.step_down(live)
+            self._cut_ended(live, live.cut or Cut.DRAINED, again=True)
+        stage.floor.reset()
+        for session in tuple(stage.sessions.values()):
+            stage.refresh(session)
+        stage.fill_all()
+
+    # Messages: modes, cap, debounce (S-5 to S-7).
+
+    def _message_refused(
+        self, run: Run, session: SessionQueue, settings: QueueSettings
+    ) -> tuple[State, Reason] | None:
+        """What ends a message at its arrival, before the debouncer."""
+        if session.is_stale(run):
+            return State.CANCELLED, Reason.STALE
+        if settings.mode is Mode.REJECT and session.busy_for(settings.max_concurrent):
+            return State.REJECTED, Reason.REJECTED_BUSY
+        full = settings.drop is Drop.NEW and session.messages >= settings.cap
+        if full and not self._makes_room(session, settings):
+            opened = session.buffers is not None and buffer_key(run) in session.buffers
+            if not opened:
+                return State.REJECTED, Reason.QUEUE_FULL
+        return None
+
+    def _makes_room(self, session: SessionQueue, settings: QueueSettings) -> bool:
+        return settings.mode is Mode.INTERRUPT and session.busy_for(settings.max_concurrent)
+
+    def _message(self, live: LiveRun, settings: QueueSettings) -> None:
+        live.width = settings.max_concurrent
+        if settings.debounce:
+            self._buffer(live, settings.debounce)
+        else:
+            self._queue_message(live, settings)
+
+    def _buffer(self, live: LiveRun, window: Span) -> None:
+        stage = self.stage
+        session = live.session
+        key = buffer_key(live.run)
+        if session.buffers is None:
+            session.buffers = {}
+        buffer = session.buffers.get(key)
+        if buffer is None:
+            longest = window * stage.settings.debounce_limit
+            buffer = session.buffers[key] = Buffer(session, key, stage.now, longest)
+        live.held = Rule.DEBOUNCE
+        buffer.messages.append(live)
+        if buffer.alarm is not None:
+            stage.alarms.cancel(buffer.alarm)
+        buffer.alarm = stage.alarms.set(buffer.extend(stage.now, window), WindowClosed(buffer))
+
+    def _window_closed(self, buffer: Buffer) -> None:
+        stage = self.stage
+        session = buffer.session
+        parts = stage.close_buffer(session, buffer.key)
+        live = parts[0]
+        if len(parts) > 1:
+            live = stage.merge(parts)
+            live.width = parts[0].width
+        settings = self._rules.for_run(parts[-1].run, session.memory)
+        self._queue_message(live, settings)
+        self._settle(session)
+
+    def _queue_message(self, live: LiveRun, settings: QueueSettings) -> None:
+        """The message's place in line, by its mode if the session is busy."""
+        stage = self.stage
+        session = live.session
+        if not session.waiting and not session.running:
+            live.collect = settings.mode is Mode.COLLECT
+            stage.line_up(live)
+            return
+        mode = settings.mode
+        turn: LiveRun | None = None
+        if session.busy_for(live.width):
+            if mode is Mode.STEER:
+                turn = self._steerable(live)
+                if turn is None and settings.steer_fallback is SteerFallback.INTERRUPT:
+                    mode = Mode.INTERRUPT
+            if mode is Mode.INTERRUPT:
+                self._interrupt(session)
+        if session.messages >= settings.cap and not self._make_room(live, settings):
+            return
+        live.collect = mode is Mode.COLLECT
+        if live.collect and session.running:
+            self._extend_quiet(live, settings.debounce)
+        stage.line_up(live, first=mode is Mode.INTERRUPT)
+        self._preempt_heartbeats(session)
+        if turn is not None:
+            live.tie().offered_to = turn
+            stage.actions.append(Steer(live.run, turn.ticket))
+
+    def _steerable(self, live: LiveRun) -> LiveRun | None:
+        """The running turn that can take this message: the oldest of the same agent that can be steered."""
+        if not live.agent.settings.steerable:
+            return None
+        for turn in live.session.running:
+            if turn.agent is live.agent and turn.cut is None:
+                return turn
+        return None
+
+    def _interrupt(self, session: SessionQueue) -> None:
+        """Cancel what the session is at; waiting messages are superseded, other work keeps its turn."""
+        for live in tuple(session.waiting):
+            if live.run.source is Source.MESSAGE or live.attempt:
+                self.stage.finish_waiting(live, State.CANCELLED, Reason.SUPERSEDED)
+        for live in tuple(session.running):
+            if live.cut is None or live.cut is Cut.PREEMPTED:
+                self._cut(live, Cut.SUPERSEDED)
+
+    def _make_room(self, live: LiveRun, settings: QueueSettings) -> bool:
+        """The queue is full: someone gives way (S-6). False if it is the new message itself."""
+        stage = self.stage
+        session = live.session
+        if settings.drop is Drop.NEW:
+            if live.state is State.PENDING:
+                live.held = None
+                stage.finish(live, Outcome(State.CANCELLED, Reason.QUEUE_DROPPED))
+            else:
+                raise AssertionError("a full queue refuses at arrival")
+            return False
+        while session.messages >= settings.cap:
+            oldest = session.oldest_message()
+            assert oldest is not None
+            if settings.drop is Drop.SUMMARIZE:
+                session.keep_line(oldest.run)
+                stage.actions.append(Remember(session.key, session.memory, session.epoch))
+            stage.finish_waiting(oldest, State.CANCELLED, Reason.QUEUE_DROPPED)
+        return True
+
+    def _extend_quiet(self, live: LiveRun, window: Span) -> None:
+        """`collect` waits until nothing has come for one window, but never longer than its bound."""
+        if not window:
+            return
+        session = live.session
+        collecting = [other for other in session.waiting if other.collect]
+        first_at = collecting[0].run.submitted_at if collecting else live.run.submitted_at
+        latest_at = first_at + window * self.stage.settings.debounce_limit
+        until = min(live.run.submitted_at + window, latest_at)
+        if until > max(self.stage.now, session.quiet_until):
+            self.stage.set_quiet(session, until)
+
+    def _preempt_heartbeats(self, session: SessionQueue) -> None:
+        """A user's message never waits behind a heartbeat of the same session (F-4)."""
+        for live in session.running:
+            if live.run.source is Source.HEARTBEAT and live.cut is None:
+                live.lane.yielding += 1
+                self.stage.cut(live, Cut.PREEMPTED)
+
+    # How attempts end.
+
+    def _ended(self, live: LiveRun, ended: Ended, jitter: float) -> None:
+        stage = self.stage
+        stage.step_down(live)
+        if live.cut is not None:
+            self._cut_ended(live, live.cut)
+        else:
+            match ended:
+                case Done(reply):
+                    self._note_span(live)
+                    stage.finish(live, Outcome(State.DONE, None, reply))
+                case Failed():
+                    self._failed(live, ended, jitter)
+                case Limited():
+                    self._limited(live, ended)
+                case _:
+                    assert_never(ended)
+        self._settle(live.session, live)
+
+    def _cut_ended(self, live: LiveRun, cut: Cut, *, again: bool = False) -> None:
+        """A cancelled attempt has returned, or was left behind."""
+        stage = self.stage
+        if cut is Cut.PREEMPTED:
+            live.attempt -= 1
+            stage.queue_again(live, cut=cut)
+        elif cut is Cut.DRAINED and live.attempt < live.run.max_attempts and (
+            again or self._keep_waiting
+        ):
+            stage.queue_again(live, cut=cut)
+        else:
+            state, reason = _CUT_OUTCOMES[cut]
+            stage.finish(live, Outcome(state, reason, error=_CUT_ERRORS.get(cut, "")))
+
+    def _failed(self, live: LiveRun, ended: Failed, jitter: float) -> None:
+        live.limited = 0
+        if ended.permanent or live.retries >= live.run.retries:
+            self.stage.finish(live, Outcome(State.FAILED, ended.reason, error=ended.error))
+            return
+        until = self.stage.now + delay(live.retries, jitter)
+        live.retries += 1
+        self.stage.queue_again(live, until=until, error=ended.error)
+
+    def _limited(self, live: LiveRun, ended: Limited) -> None:
+        """The provider asks for a pause: all that share its key wait, this run first in its session (X-6)."""
+        stage = self.stage
+        until = stage.now + ended.retry_after
+        provider = live.agent.provider
+        if provider is not None:
+            stage.floor.hold(provider, until)
+            name = live.agent.settings.provider or ""
+            stage.actions.append(NoteHold(name, until))
+        live.limited += 1
+        deadline_at = live.run.deadline_at
+        if live.limited >= _MOST_RATE_LIMITS or (deadline_at is not None and until >= deadline_at):
+            error = ended.error or "the provider's rate limit outlasted the run"
+            stage.finish(live, Outcome(State.FAILED, Reason.RATE_LIMITED, error=error))
+        else:
+            live.attempt -= 1
+            stage.queue_again(live, until=until, error=ended.error)
+
+    def _note_span(self, live: LiveRun) -> None:
+        took = self.stage.now - live.started_at
+        mean = live.agent.mean_span
+        live.agent.mean_span = took if mean == 0 else mean + (took - mean) // 8
+
+    # Stopping.
+
+    def _cut(self, live: LiveRun, cut: Cut) -> None:
+        """Cancel a live attempt for good, even one that was to be merely preempted."""
+        if live.cut is Cut.PREEMPTED:
+            live.lane.yielding -= 1
+        self.stage.cut(live, cut)
+
+    def _stop(self, reached: list[LiveRun], *also: SessionQueue) -> Stopped:
+        """End all of these: the running ones by a cut, the others at once."""
+        stage = self.stage
+        running = waiting = 0
+        sessions: dict[SessionKey, SessionQueue] = {session.key: session for session in also}
+        for live in reached:
+            if live.run.id not in stage.runs or live.absorbed:
+                continue
+            sessions[live.session.key] = live.session
+            if live.ticket:
+                if live.cut is None or live.cut is Cut.PREEMPTED:
+                    running += 1
+                    self._cut(live, Cut.STOPPED)
+            else:
+                waiting += 1
+                stage.finish_waiting(live, State.CANCELLED, Reason.STOPPED)
+        for session in sessions.values():
+            stage.refresh(session)
+        stage.fill_all()
+        return Stopped(running, waiting)
+
+    def _with_descendants(self, live: LiveRun) -> list[LiveRun]:
+        root = live.ties.root if live.ties is not None and live.ties.root else live.session
+        return [live, *(other for other in root.offspring or () if other.is_under(live))]
+
+    def _buffered(self, session: SessionQueue) -> list[LiveRun]:
+        buffers = session.buffers or {}
+        return [live for buffer in buffers.values() for live in buffer.messages]
+
+    def _adopt(self, parent: LiveRun, child: LiveRun) -> None:
+        """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it."""
+        ties = child.tie()
+        ties.parent = parent
+        above = parent.ties.root if parent.ties is not None else None
+        root = ties.root = above or parent.session
+        if root.offspring is None:
+            root.offspring = []
+        root.offspring.append(child)
+
+    # Time.
+
+    def _advance(self, now: Instant) -> None:
+        stage = self.stage
+        if now > stage.now:
+            stage.now = now
+        while (due := stage.alarms.pop_due(stage.now)) is not None:
+            self._ring(due[1])
+
+    def _ring(self, bell: Bell) -> None:
+        stage = self.stage
+        match bell:
+            case DeadlinePassed(live):
+                self._deadline_passed(live)
+            case TimeoutPassed(live):
+                live.alarm = None
+                if live.cut is None:
+                    stage.cut(live, Cut.TIMED_OUT)
+            case GraceOver(live):
+                live.alarm = None
+                stage.abandon(live)
+                self._ended(live, Failed("abandoned"), 0.5)
+            case HoldOver(live):
+                self._hold_over(live)
+            case WindowClosed(buffer):
+                buffer.alarm = None
+                self._window_closed(buffer)
+            case QuietOver(session):
+                session.quiet_alarm = None
+                self._settle(session)
+            case AgentFree(agent):
+                agent.free_at = 0
+                stage.floor.unpark(agent)
+                stage.fill_all()
+            case LaneFree(lane):
+                lane.free_at = 0
+                stage.fill(lane)
+            case _:
+                assert_never(bell)
+
+    def _deadline_passed(self, live: LiveRun) -> None:
+        live.deadline_alarm = None
+        if live.ticket:
+            if live.cut is None or live.cut is Cut.PREEMPTED:
+                self._cut(live, Cut.DEADLINE)
+        else:
+            self.stage.finish_waiting(
+                live, State.FAILED, Reason.DEADLINE_QUEUED, "deadline exceeded while queued"
+            )
+            self._settle(live.session)
+
+    def _hold_over(self, live: LiveRun) -> None:
+        stage = self.stage
+        live.alarm = None
+        session = live.session
+        if live.held is Rule.RETRY:
+            stage.release_hold(live)
+        else:
+            session.later -= 1
+            live.held = None
+            if live.run.source is not Source.MESSAGE:
+                live.width = self._rules.for_run(live.run, session.memory).max_concurrent
+                stage.line_up(live)
+            elif session.is_stale(live.run):
+                stage.finish(live, Outcome(State.CANCELLED, Reason.STALE))
+            else:
+                self._message(live, self._rules.for_run(live.run, session.memory))
+        self._settle(session, live)
+
+    # Shared endings.
+
+    def _tasks_full(self, run: Run) -> bool:
+        """Whether admission refuses one more waiting task (F-1)."""
+        stage = self.stage
+        limits = stage.floor.limits
+        return (
+            stage.waiting_tasks >= limits.max_queue
+            or stage.floor.agent(run.agent).waiting_tasks >= limits.max_queue_per_agent
+        )
+
+    def _refuse(
+        self, run: Run, epoch: int, state: State, reason: Reason, error: str = ""
+    ) -> Outcome:
+        outcome = Outcome(state, reason, error=error)
+        self.stage.actions.append(Finish(run, outcome, 0, epoch, self.stage.now))
+        return outcome
+
+    def _settle(self, session: SessionQueue, live: LiveRun | None = None) -> None:
+        """After a change in a session: post its next run, and fill the lanes that may have room."""
+        stage = self.stage
+        stage.refresh(session)
+        if live is not None and not live.kind and live.ties is None:
+            stage.fill(live.lane)
+            if session.posted is not None and session.posted.lane is not live.lane:
+                stage.fill(session.posted.lane)
+        else:
+            stage.fill_all()
+
+    def _unpark_all(self) -> None:
+        for agent in self.stage.floor.agents.values():
+            self.stage.floor.unpark(agent)
+        self.stage.fill_all()

@@ -1,0 +1,16 @@
+"""When a failed attempt is tried again (C-9). One rule for every source."""
+
+from headway.model.time import SECOND, Span
+
+FIRST_DELAY: Span = 2 * SECOND
+LONGEST_DELAY: Span = 30 * SECOND
+JITTER = 0.25
+
+
+def delay(retry: int, jitter: float) -> Span:
+    """How long to wait before retry number `retry` (from 0): 2, 4, 8 s … at most 30 s, ± 25 %.
+
+    `jitter` is a number from 0 to 1 that the caller draws; 0.5 is the middle.
+    """
+    plain = min(FIRST_DELAY << min(retry, 10), LONGEST_DELAY)
+    return round(plain * (1 + JITTER * (2 * jitter - 1)))

@@ -1,0 +1,223 @@
+"""One session's queue: its order, its width, its cap and what it remembers (S)."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from headway.core.debounce import Buffer, BufferKey
+from headway.core.live import LiveRun
+from headway.model.run import QueueOptions, Run, SessionKey, SessionMemory
+from headway.model.settings import QueueSettings
+from headway.model.time import Instant
+from headway.model.words import Source, Word
+
+if TYPE_CHECKING:
+    from headway.core.alarms import Alarm
+    from headway.core.bells import Bell
+
+OVERFLOW_LINES = 50
+OVERFLOW_LINE_LENGTH = 160
+BLANK = SessionMemory()
+
+
+class Estimate(Word):
+    """What is known of a session's token estimate (S-2)."""
+
+    UNKNOWN = "unknown"
+    ASKED = "asked"
+    ROOMY = "roomy"
+    TIGHT = "tight"
+
+
+class SessionQueue:
+    """The runs of one session that have not ended. It exists only while there are any."""
+
+    __slots__ = (
+        "buffers",
+        "epoch",
+        "estimate",
+        "heartbeats",
+        "key",
+        "later",
+        "memory",
+        "messages",
+        "offspring",
+        "posted",
+        "quiet_alarm",
+        "quiet_until",
+        "running",
+        "waiting",
+    )
+
+    def __init__(self, key: SessionKey, epoch: int, memory: SessionMemory) -> None:
+        self.key = key
+        self.epoch = epoch
+        self.memory = memory
+        self.waiting: list[LiveRun] = []
+        """In the order in which they will start."""
+        self.running: list[LiveRun] = []
+        """In the order in which they started; also those whose cancellation has not returned."""
+        self.messages = 0
+        """Waiting messages that were never started: what the cap counts."""
+        self.heartbeats = 0
+        self.later = 0
+        """Runs that are not due yet; they take their place when they are."""
+        self.buffers: dict[BufferKey, Buffer] | None = None
+        self.offspring: list[LiveRun] | None = None
+        """Live sub-runs, at any depth, of this session's runs: a stop reaches them."""
+        self.posted: LiveRun | None = None
+        """The waiting run that stands in its lane just now."""
+        self.quiet_until: Instant = 0
+        self.quiet_alarm: Alarm[Bell] | None = None
+        self.estimate = Estimate.UNKNOWN
+
+    @property
+    def idle(self) -> bool:
+        return not (
+            self.waiting or self.running or self.later or self.buffers or self.offspring
+        )
+
+    def busy_for(self, width: int) -> bool:
+        """Whether a message that allows `width` at once must wait for others of the session."""
+        return bool(self.waiting) or len(self.running) >= self.width_with(width)
+
+    def width_with(self, width: int) -> int:
+        """How many may go at once: a run that wants to be alone is not joined by one that does not mind."""
+        for live in self.running:
+            width = min(width, live.width)
+        return width
+
+    def join(self, live: LiveRun) -> None:
+        """Take a place at the end; heartbeats step behind a message (S-1, F-4)."""
+        source = live.run.source
+        if self.heartbeats and source is Source.MESSAGE:
+            stepping_back = [
+                other for other in self.waiting if other.run.source is Source.HEARTBEAT
+            ]
+            self.waiting = [
+                other for other in self.waiting if other.run.source is not Source.HEARTBEAT
+            ]
+            self.waiting.append(live)
+            self.waiting += stepping_back
+        else:
+            self.waiting.append(live)
+        self._count(live, 1)
+
+    def join_first(self, live: LiveRun) -> None:
+        """Take the place in front of all that wait: for the message of an interrupt."""
+        self.waiting.insert(0, live)
+        self._count(live, 1)
+
+    def rejoin(self, live: LiveRun) -> None:
+        """Back to the head after a cut attempt, in front of all that came later (R-5)."""
+        if live.run.source is Source.HEARTBEAT and any(
+            other.run.source is Source.MESSAGE for other in self.waiting
+        ):
+            self.join(live)
+            return
+        place = 0
+        for other in self.waiting:
+            if other.order > live.order:
+                break
+            place += 1
+        self.waiting.insert(place, live)
+        self._count(live, 1)
+
+    def leave(self, live: LiveRun) -> None:
+        waiting = self.waiting
+        if waiting[0] is live:
+            del waiting[0]
+        else:
+            waiting.remove(live)
+        self._count(live, -1)
+
+    def oldest_message(self) -> LiveRun | None:
+        """The message that gives way when the queue is full; one that was started never does."""
+        for live in self.waiting:
+            if live.run.source is Source.MESSAGE and live.attempt == 0:
+                return live
+        return None
+
+    def keep_line(self, run: Run) -> None:
+        """Remember one line of a dropped message, for the note in front of the next turn (S-6)."""
+        line = " ".join(run.text.split())
+        if len(line) > OVERFLOW_LINE_LENGTH:
+            line = f"{line[: OVERFLOW_LINE_LENGTH - 1]}…"
+        lines = (*self.memory.overflow, line)
+        extra = max(0, len(lines) - OVERFLOW_LINES)
+        self.memory = msgspec.structs.replace(
+            self.memory,
+            overflow=lines[extra:],
+            overflow_missed=self.memory.overflow_missed + extra,
+        )
+
+    def take_lines(self) -> tuple[str, ...]:
+        """The remembered lines, forgotten here as they go with a turn."""
+        memory = self.memory
+        lines = memory.overflow
+        if memory.overflow_missed:
+            lines = (f"({memory.overflow_missed} older messages)", *lines)
+        self.memory = msgspec.structs.replace(memory, overflow=(), overflow_missed=0)
+        return lines
+
+    def is_stale(self, run: Run) -> bool:
+        """Whether the message was sent before the last `/stopall` (S-9)."""
+        memory = self.memory
+        if memory.cutoff_at is None:
+            return False
+        if run.sent_at is not None:
+            return run.sent_at < memory.cutoff_at
+        number = message_number(run.message_id)
+        channel = run.route.channel if run.route else ""
+        if number is None or memory.cutoff_id is None or channel != memory.cutoff_channel:
+            return False
+        return number < memory.cutoff_id
+
+    def _count(self, live: LiveRun, step: int) -> None:
+        source = live.run.source
+        if source is Source.MESSAGE:
+            if live.attempt == 0:
+                self.messages += step
+        elif source is Source.HEARTBEAT:
+            self.heartbeats += step
+
+
+def message_number(message_id: str | None) -> int | None:
+    """A message id as a number, where it is one ("9" is before "100")."""
+    if message_id is not None and message_id.isascii() and message_id.isdigit():
+        return int(message_id)
+    return None
+
+
+class QueueRules:
+    """Resolves a message's queue settings: message > session > channel > global (S-5)."""
+
+    def __init__(self, settings: QueueSettings, channels: Mapping[str, QueueOptions]) -> None:
+        self._channels = channels
+        self._from_channel = settings
+        self._from_library = msgspec.structs.replace(settings, debounce=0)
+
+    def for_run(self, run: Run, memory: SessionMemory) -> QueueSettings:
+        route = run.route
+        if route is None:
+            resolved, channel = self._from_library, None
+        else:
+            resolved, channel = self._from_channel, self._channels.get(route.channel)
+        if channel is not None:
+            resolved = overlaid(resolved, channel)
+        if memory.options is not None:
+            resolved = overlaid(resolved, memory.options)
+        if run.queue is not None:
+            resolved = overlaid(resolved, run.queue)
+        return resolved
+
+
+def overlaid(settings: QueueSettings, options: QueueOptions) -> QueueSettings:
+    """The settings with everything that the options say."""
+    said = {
+        name: value
+        for name, value in msgspec.structs.asdict(options).items()
+        if value is not None
+    }
+    return msgspec.structs.replace(settings, **said) if said else settings

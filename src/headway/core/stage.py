@@ -1,0 +1,451 @@
+"""The moves of single runs: into line, onto a slot, off it, to their end.
+
+`Kernel` decides what shall happen; the stage makes each move whole, so that counters, alarms, slots and states
+never disagree. Every change of a run's state is made here, through `lifecycle.advance`.
+"""
+
+
+import msgspec
+
+from headway.core import lending
+from headway.core.actions import (
+    Abandon,
+    Action,
+    AskEstimate,
+    CancelAttempt,
+    Enqueue,
+    Finish,
+    Merge,
+    NoteWait,
+    Release,
+    Remember,
+    Start,
+    Unsteer,
+)
+from headway.core.alarms import Alarms
+from headway.core.bells import (
+    AgentFree,
+    Bell,
+    DeadlinePassed,
+    GraceOver,
+    HoldOver,
+    LaneFree,
+    QuietOver,
+    TimeoutPassed,
+)
+from headway.core.floor import AgentLoad, Floor, Lane
+from headway.core.lifecycle import advance
+from headway.core.live import PLAIN, TASK, LiveRun
+from headway.core.merge import may_collect, merged
+from headway.core.session import BLANK, Estimate, SessionQueue
+from headway.model.outcome import Outcome
+from headway.model.run import Run, RunId, SessionKey, SessionMemory
+from headway.model.settings import Settings
+from headway.model.time import Instant
+from headway.model.words import WAITING_STATES, Cut, Reason, Rule, Source, State
+
+_ASSIGNED = State.ASSIGNED
+_QUEUED = State.QUEUED
+
+
+class Stage:
+    """All live runs of a node, and the only code that moves them."""
+
+    def __init__(self, settings: Settings, now: Instant) -> None:
+        self.settings = settings
+        self.now = now
+        self.floor = Floor(settings, now)
+        self.alarms: Alarms[Bell] = Alarms()
+        self.sessions: dict[SessionKey, SessionQueue] = {}
+        self.runs: dict[RunId, LiveRun] = {}
+        self.attempts: dict[int, LiveRun] = {}
+        """Live attempts by ticket. An attempt that is not here counts no longer (R-4, L-6)."""
+        self.actions: list[Action] = []
+        self.draining = False
+        self.estimating = False
+        """Whether there is a function that estimates tokens (S-2)."""
+        self.waiting_tasks = 0
+        self.borrowers: list[LiveRun] = []
+        """Sub-runs that may just have become able to run on a slot lent to them (L-4)."""
+        self._orders = 0
+        self._tickets = 0
+
+    def session(self, key: SessionKey, epoch: int, memory: SessionMemory | None) -> SessionQueue:
+        session = self.sessions.get(key)
+        if session is None:
+            session = self.sessions[key] = SessionQueue(key, epoch, memory or BLANK)
+        return session
+
+    def admit(self, run: Run, session: SessionQueue, state: State) -> LiveRun:
+        """A new run: known from now on, not yet in line."""
+        floor = self.floor
+        agent = floor.agents.get(run.agent) or floor.agent(run.agent)
+        live = LiveRun(run, session, floor.lanes.get(run.lane) or floor.lane(run.lane), agent, state)
+        self._orders += 1
+        live.order = self._orders
+        self.runs[run.id] = live
+        if live.kind & TASK:
+            self.waiting_tasks += 1
+            agent.waiting_tasks += 1
+        if run.deadline_at is not None:
+            live.deadline_alarm = self.alarms.set(run.deadline_at, DeadlinePassed(live))
+        return live
+
+    def hold(self, live: LiveRun, rule: Rule, until: Instant) -> None:
+        """Keep the run from starting before an instant."""
+        live.held = rule
+        self._silence(live)
+        live.alarm = self.alarms.set(until, HoldOver(live))
+
+    def line_up(self, live: LiveRun, *, first: bool = False) -> None:
+        """The run takes its place in its session's line."""
+        if live.state is State.PENDING:
+            live.state = advance(live.state, _QUEUED)
+            self.actions.append(
+                Enqueue(live.run, _QUEUED, live.attempt, live.session.epoch)
+            )
+        self._silence(live)
+        live.held = None
+        live.queued_at = self.now
+        live.starts_before = live.lane.started
+        live.rank = self.now + live.run.priority * self.settings.ageing
+        if first:
+            live.session.join_first(live)
+        else:
+            live.session.join(live)
+
+    def refresh(self, session: SessionQueue) -> None:
+        """Post the run that the session would start next; withdraw the one it would start no longer."""
+        waiting = session.waiting
+        head = waiting[0] if waiting else None
+        if head is not None and self.session_bar(head) is not None:
+            head = None
+        posted = session.posted
+        if head is not posted:
+            if posted is not None:
+                self.floor.withdraw(posted)
+            session.posted = head
+            if head is not None:
+                self.floor.post(head)
+                if head.ties is not None and head.ties.parent is not None:
+                    self.borrowers.append(head)
+        if not waiting and not session.running and session.idle:
+            self._forget(session)
+
+    def session_bar(self, head: LiveRun) -> tuple[Rule, Instant | None] | None:
+        """Which rule of the session, if any, keeps its first waiting run from starting."""
+        session = head.session
+        if head.held is not None:
+            return head.held, head.alarm.at if head.alarm is not None else None
+        if self.draining and head.parent is None:
+            return Rule.DRAINING, None
+        if head.collect and session.quiet_until > self.now:
+            return Rule.COLLECTING, session.quiet_until
+        if not session.running:
+            return None
+        return self._running_bar(session, head)
+
+    def fill(self, lane: Lane) -> None:
+        """Start what the lane has room for."""
+        floor = self.floor
+        while (live := floor.pick(lane, self.now)) is not None:
+            self.start(live)
+        if lane.preemptible and lane.ready[PLAIN]:
+            self._preempt(lane)
+        if floor.wakes:
+            self._set_wakes()
+        if self.borrowers:
+            lending.lend(self)
+
+    def fill_all(self) -> None:
+        for lane in tuple(self.floor.lanes.values()):
+            self.fill(lane)
+
+    def start(self, live: LiveRun, *, borrowed: bool = False) -> None:
+        """Take the run out of line and begin an attempt. It was unposted already."""
+        session = live.session
+        session.posted = None
+        session.leave(live)
+        if live.collect and session.waiting:
+            live = self._collected(live)
+        live.state = advance(live.state, _ASSIGNED)
+        self._tickets += 1
+        ticket = live.ticket = self._tickets
+        live.attempt += 1
+        now = live.started_at = self.now
+        session.running.append(live)
+        session.estimate = Estimate.UNKNOWN
+        self.attempts[ticket] = live
+        self.floor.take(live, now, borrowed=borrowed)
+        run = live.run
+        if live.kind & TASK:
+            self.waiting_tasks -= 1
+            live.agent.waiting_tasks -= 1
+        if session.memory.overflow and run.source is Source.MESSAGE:
+            run = live.run = msgspec.structs.replace(run, overflow=session.take_lines())
+            self.actions.append(Remember(session.key, session.memory, session.epoch))
+        if run.timeout is not None:
+            live.alarm = self.alarms.set(now + run.timeout, TimeoutPassed(live))
+        if live.ties is not None:
+            self._withdraw_offer(live)
+        waited = now - live.queued_at
+        if waited > self.settings.wait_notice and live.attempt == 1:
+            ahead = live.lane.started - 1 - live.starts_before
+            self.actions.append(NoteWait(run, waited, ahead))
+        self.actions.append(Start(run, ticket, live.attempt, session.epoch, now))
+        if session.waiting:
+            self.refresh(session)
+
+    def cut(self, live: LiveRun, cut: Cut) -> None:
+        """Ask the live attempt to end; its slots stay taken until it has returned (S-3)."""
+        live.cut = cut
+        self._silence(live)
+        live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
+        self.actions.append(CancelAttempt(live.run, live.ticket, cut))
+
+    def step_down(self, live: LiveRun) -> None:
+        """The attempt is over, one way or the other: give back what it held."""
+        del self.attempts[live.ticket]
+        live.ticket = 0
+        self._silence(live)
+        session = live.session
+        session.running.remove(live)
+        session.estimate = Estimate.UNKNOWN
+        if live.cut is Cut.PREEMPTED:
+            live.lane.yielding -= 1
+            live.lane.owed += 1
+        self.floor.free(live)
+        if live.ties is None:
+            self.floor.free_slot(live)
+        else:
+            lending.give_back(self, live)
+
+    def enter(self, live: LiveRun) -> None:
+        """The runner of the attempt is being called."""
+        live.state = advance(live.state, State.RUNNING)
+
+    def absorb(self, turn: LiveRun, message: LiveRun) -> None:
+        """The turn has taken the message: it leaves the line and ends with the turn (X-2)."""
+        session = message.session
+        if session.posted is message:
+            session.posted = None
+            self.floor.withdraw(message)
+        session.leave(message)
+        ties = message.tie()
+        ties.offered_to = None
+        ties.absorbed_by = turn
+        turn.tie().absorbed.append(message)
+        if message.deadline_alarm is not None:
+            self.alarms.cancel(message.deadline_alarm)
+            message.deadline_alarm = None
+
+    def abandon(self, live: LiveRun) -> None:
+        self.actions.append(Abandon(live.run, live.ticket))
+
+    def queue_again(
+        self, live: LiveRun, *, until: Instant | None = None, cut: Cut | None = None, error: str = ""
+    ) -> None:
+        """The run lives on after a cut or failed attempt: it keeps its place and holds its session (R-5)."""
+        if live.state is _ASSIGNED and until is not None:
+            live.state = advance(live.state, _QUEUED)
+        live.state = advance(live.state, _QUEUED if until is None else State.PENDING)
+        live.cut = None
+        if live.kind & TASK:
+            self.waiting_tasks += 1
+            live.agent.waiting_tasks += 1
+        self._return_absorbed(live)
+        live.session.rejoin(live)
+        if until is not None:
+            self.hold(live, Rule.RETRY, until)
+        self.actions.append(
+            Enqueue(live.run, live.state, live.attempt, live.session.epoch, until, cut, error)
+        )
+
+    def release_hold(self, live: LiveRun) -> None:
+        """A held run in line may start now."""
+        live.held = None
+        live.alarm = None
+        live.state = advance(live.state, _QUEUED)
+        self.actions.append(Enqueue(live.run, _QUEUED, live.attempt, live.session.epoch))
+
+    def drop_out(self, live: LiveRun) -> None:
+        """Take a waiting run out of wherever it waits: line, buffer, or not yet due."""
+        session = live.session
+        if live.held is Rule.NOT_DUE:
+            session.later -= 1
+        elif live.held is Rule.DEBOUNCE:
+            assert session.buffers is not None
+            for buffer in tuple(session.buffers.values()):
+                if live in buffer.messages:
+                    buffer.messages.remove(live)
+                    if not buffer.messages:
+                        self.close_buffer(session, buffer.key)
+        elif not live.absorbed:
+            if session.posted is live:
+                session.posted = None
+                self.floor.withdraw(live)
+            session.leave(live)
+            if live.ties is not None:
+                self._withdraw_offer(live)
+
+    def close_buffer(self, session: SessionQueue, key: tuple[object, ...]) -> list[LiveRun]:
+        """Remove a debounce buffer and hand out what is in it."""
+        assert session.buffers is not None
+        buffer = session.buffers.pop(key)
+        if buffer.alarm is not None:
+            self.alarms.cancel(buffer.alarm)
+        if not session.buffers:
+            session.buffers = None
+        return buffer.messages
+
+    def finish_waiting(self, live: LiveRun, state: State, reason: Reason, error: str = "") -> None:
+        """End a run that was not running."""
+        self.drop_out(live)
+        self.finish(live, Outcome(state, reason, error=error))
+
+    def finish(self, live: LiveRun, outcome: Outcome) -> None:
+        """The run has its one outcome (R-2). It holds nothing any more."""
+        if live.kind & TASK and live.state in WAITING_STATES:
+            self.waiting_tasks -= 1
+            live.agent.waiting_tasks -= 1
+        live.state = advance(live.state, outcome.state)
+        run = live.run
+        del self.runs[run.id]
+        self._silence(live)
+        if live.deadline_alarm is not None:
+            self.alarms.cancel(live.deadline_alarm)
+        self.actions.append(
+            Finish(run, outcome, live.attempt, live.session.epoch, self.now)
+        )
+        if live.ties is not None:
+            self._untie(live)
+
+    def merge(self, parts: list[LiveRun], *, place_of: LiveRun | None = None) -> LiveRun:
+        """Several messages become one run; each of them ends `merged` and names it."""
+        first = parts[0]
+        run = merged([part.run for part in parts])
+        live = self.admit(run, first.session, first.state)
+        live.collect = first.collect
+        live.width = first.width
+        if place_of is not None:
+            live.order, live.rank = place_of.order, place_of.rank
+            live.queued_at, live.starts_before = place_of.queued_at, place_of.starts_before
+        self.actions.append(Merge(run, first.session.epoch))
+        for part in parts:
+            self.finish(part, Outcome(State.CANCELLED, Reason.MERGED, into=run.id))
+        return live
+
+    def _collected(self, live: LiveRun) -> LiveRun:
+        """The turn that this message and those right behind it become together (collect)."""
+        session = live.session
+        parts = [live]
+        for other in session.waiting:
+            if not other.collect or other.attempt or not may_collect(live.run, other.run):
+                break
+            parts.append(other)
+        if len(parts) == 1 or live.attempt:
+            return live
+        for other in parts[1:]:
+            self.drop_out(other)
+        return self.merge(parts, place_of=live)
+
+    def _running_bar(
+        self, session: SessionQueue, head: LiveRun
+    ) -> tuple[Rule, Instant | None] | None:
+        running = len(session.running)
+        width = session.width_with(head.width)
+        if running >= width:
+            return Rule.SESSION_BUSY, None
+        if not self.estimating:
+            return None
+        match session.estimate:
+            case Estimate.UNKNOWN:
+                session.estimate = Estimate.ASKED
+                self.actions.append(AskEstimate(session.key, head.run.agent))
+                return Rule.ESTIMATING, None
+            case Estimate.ASKED:
+                return Rule.ESTIMATING, None
+            case Estimate.TIGHT:
+                return Rule.SESSION_THROTTLED, None
+            case _:
+                return None
+
+    def _preempt(self, lane: Lane) -> None:
+        """Cut as many preemptible background turns as interactive ones wait for a slot (X-5)."""
+        wanted = min(lane.ready[PLAIN], len(lane.preemptible)) - lane.yielding
+        if wanted <= 0 or lane.in_use < lane.width:
+            return
+        for live in reversed(lane.preemptible):
+            if wanted == 0:
+                return
+            if live.cut is None and (live.ties is None or live.ties.lent_to is None):
+                lane.yielding += 1
+                wanted -= 1
+                self.cut(live, Cut.PREEMPTED)
+
+    def _set_wakes(self) -> None:
+        wakes, self.floor.wakes = self.floor.wakes, []
+        for held in wakes:
+            if isinstance(held, AgentLoad):
+                self.alarms.set(held.free_at, AgentFree(held))
+            else:
+                self.alarms.set(held.free_at, LaneFree(held))
+
+    def set_quiet(self, session: SessionQueue, until: Instant) -> None:
+        """The quiet window of `collect` ends then (at the earliest)."""
+        session.quiet_until = until
+        if session.quiet_alarm is not None:
+            self.alarms.cancel(session.quiet_alarm)
+        session.quiet_alarm = self.alarms.set(until, QuietOver(session))
+
+    def _silence(self, live: LiveRun) -> None:
+        if live.alarm is not None:
+            self.alarms.cancel(live.alarm)
+            live.alarm = None
+
+    def _withdraw_offer(self, live: LiveRun) -> None:
+        ties = live.ties
+        if ties is not None and ties.offered_to is not None:
+            self.actions.append(Unsteer(live.run, ties.offered_to.ticket))
+            ties.offered_to = None
+
+    def _return_absorbed(self, live: LiveRun) -> None:
+        """Its attempt counts no longer, nor does its taking of messages: they wait again (X-2)."""
+        if live.ties is None or not live.ties.absorbed:
+            return
+        messages, live.ties.absorbed = live.ties.absorbed, []
+        for message in messages:
+            assert message.ties is not None
+            message.ties.absorbed_by = None
+            message.session.rejoin(message)
+
+    def _untie(self, live: LiveRun) -> None:
+        ties = live.ties
+        assert ties is not None
+        messages, ties.absorbed = ties.absorbed, []
+        for message in messages:
+            assert message.ties is not None
+            message.ties.absorbed_by = None
+            self.finish(message, Outcome(State.CANCELLED, Reason.MERGED, into=live.run.id))
+        if ties.parent is not None and ties.parent.ties is not None:
+            awaiting = ties.parent.ties.awaiting
+            if live in awaiting:
+                awaiting.remove(live)
+        root = ties.root
+        if root is not None and root.offspring is not None:
+            root.offspring.remove(live)
+            if not root.offspring:
+                root.offspring = None
+                if root.idle:
+                    self._forget(root)
+
+    def _forget(self, session: SessionQueue) -> None:
+        """An idle session costs nothing (S-4): what must outlive it was handed to the store."""
+        if self.sessions.get(session.key) is not session:
+            return
+        del self.sessions[session.key]
+        if session.quiet_alarm is not None:
+            self.alarms.cancel(session.quiet_alarm)
+        self.actions.append(Release(session.key, session.epoch))
+
+

@@ -1,0 +1,84 @@
+"""A run as it was asked for. What happens to it later is kept by the kernel and the store, not here."""
+
+from typing import NewType
+
+from headway.model.outcome import Attachment
+from headway.model.time import Instant, Span
+from headway.model.value import Value
+from headway.model.words import Drop, Mode, Source, SteerFallback
+
+RunId = NewType("RunId", str)
+SessionKey = NewType("SessionKey", str)
+AgentName = NewType("AgentName", str)
+LaneName = NewType("LaneName", str)
+
+INTERACTIVE_BELOW = 10
+"""Priorities below this are interactive, the rest is background (X-5)."""
+
+
+class Route(Value, frozen=True):
+    """Where a message came from and where its reply goes."""
+
+    channel: str
+    account: str = ""
+    peer: str = ""
+    thread: str = ""
+
+
+class Sender(Value, frozen=True):
+    """Who wrote a message, and with which authority (an owner's words never merge with a guest's)."""
+
+    id: str
+    authority: str = ""
+
+
+class QueueOptions(Value, frozen=True):
+    """Settings of a session's queue. None means: not said here, ask the next wider scope (S-5)."""
+
+    mode: Mode | None = None
+    cap: int | None = None
+    drop: Drop | None = None
+    debounce: Span | None = None
+    steer_fallback: SteerFallback | None = None
+    max_concurrent: int | None = None
+
+
+class Run(Value, frozen=True):
+    """One piece of work asked of an agent."""
+
+    id: RunId
+    agent: AgentName
+    session: SessionKey
+    source: Source
+    lane: LaneName
+    priority: int
+    submitted_at: Instant
+    text: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    route: Route | None = None
+    sender: Sender | None = None
+    message_id: str | None = None
+    sent_at: Instant | None = None
+    due_at: Instant | None = None
+    deadline_at: Instant | None = None
+    timeout: Span | None = None
+    queue: QueueOptions | None = None
+    max_attempts: int = 1
+    retries: int = 0
+    preemptible: bool = False
+    parent: RunId | None = None
+    trace_id: str = ""
+    idempotency_key: str | None = None
+    overflow: tuple[str, ...] = ()
+    merged_from: tuple[RunId, ...] = ()
+
+
+class SessionMemory(Value, frozen=True):
+    """What must outlive an idle session, so that whoever owns it next decides alike."""
+
+    options: QueueOptions | None = None
+    cutoff_at: Instant | None = None
+    cutoff_id: int | None = None
+    cutoff_channel: str = ""
+    overflow: tuple[str, ...] = ()
+    overflow_missed: int = 0

@@ -1,0 +1,125 @@
+"""The closed vocabularies of Headway: each word of a run's life exists once, here."""
+
+from enum import StrEnum
+
+
+class Word(StrEnum):
+    """A word of a closed list. Hashes as fast as a plain string, for the kernel's tables."""
+
+    __hash__ = str.__hash__
+
+    def __deepcopy__(self, memo: object) -> "Word":
+        return self
+
+
+class Source(Word):
+    """Who asked for a run."""
+
+    MESSAGE = "message"
+    TASK = "task"
+    FIRING = "firing"
+    HEARTBEAT = "heartbeat"
+    DELEGATION = "delegation"
+
+
+class State(Word):
+    """Where a run is in its life. The legal steps between them are in `core.lifecycle`."""
+
+    PENDING = "pending"
+    QUEUED = "queued"
+    ASSIGNED = "assigned"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+
+
+FINAL_STATES = frozenset({State.DONE, State.FAILED, State.CANCELLED, State.REJECTED})
+WAITING_STATES = frozenset({State.PENDING, State.QUEUED})
+
+
+class Reason(Word):
+    """Why a run ended as it did (R-3). A run that is `done` needs no reason."""
+
+    QUEUE_FULL = "queue_full"
+    REJECTED_BUSY = "rejected_busy"
+
+    STOPPED = "stopped"
+    SUPERSEDED = "superseded"
+    QUEUE_DROPPED = "queue_dropped"
+    LANE_CLEARED = "lane_cleared"
+    CLEARED = "cleared"
+    STALE = "stale"
+    MERGED = "merged"
+    DRAINING = "draining"
+
+    ERROR = "error"
+    DEADLINE_QUEUED = "deadline_queued"
+    DEADLINE_RUNNING = "deadline_running"
+    TIMED_OUT = "timed_out"
+    ORPHANED = "orphaned"
+    RATE_LIMITED = "rate_limited"
+    REFUSED = "refused"
+
+
+class Cut(Word):
+    """Why a live attempt is being cancelled. Its run may end with it or live on."""
+
+    STOPPED = "stopped"
+    SUPERSEDED = "superseded"
+    DEADLINE = "deadline"
+    TIMED_OUT = "timed_out"
+    PREEMPTED = "preempted"
+    DRAINED = "drained"
+    LOST = "lost"
+
+
+class Mode(Word):
+    """What a message does while its session is busy."""
+
+    QUEUE = "queue"
+    FOLLOWUP = "followup"
+    COLLECT = "collect"
+    STEER = "steer"
+    INTERRUPT = "interrupt"
+    REJECT = "reject"
+
+
+class Drop(Word):
+    """Which message gives way when a session's queue is full (S-6)."""
+
+    OLD = "old"
+    NEW = "new"
+    SUMMARIZE = "summarize"
+
+
+class SteerFallback(Word):
+    """What a steering message becomes when the running turn cannot be steered."""
+
+    INTERRUPT = "interrupt"
+    FOLLOWUP = "followup"
+
+
+class Rule(Word):
+    """Which rule holds a waiting run (X-1)."""
+
+    NOT_DUE = "not_due"
+    DEBOUNCE = "debounce"
+    RETRY = "retry"
+    COLLECTING = "collecting"
+    SESSION_BUSY = "session_busy"
+    SESSION_ORDER = "session_order"
+    SESSION_THROTTLED = "session_throttled"
+    ESTIMATING = "estimating"
+    STEERED = "steered"
+    RATE_LIMITED = "rate_limited"
+    AGENT_BUDGET = "agent_budget"
+    LANE_BUDGET = "lane_budget"
+    AGENT_QUOTA = "agent_quota"
+    INFLIGHT_LIMIT = "inflight_limit"
+    LANE_PAUSED = "lane_paused"
+    LANE_RESERVED = "lane_reserved"
+    LANE_FULL = "lane_full"
+    DRAINING = "draining"
+    STARTING = "starting"
