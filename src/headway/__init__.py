@@ -1,0 +1,88 @@
+"""Headway decides when each agent run may start.
+
+This is what a user imports; everything else is internal and may change.
+"""
+
+from headway.core.actions import Stopped
+from headway.facade import Headway
+from headway.model.errors import (
+    Draining,
+    HeadwayError,
+    InvalidInput,
+    InvariantBroken,
+    LaneCleared,
+    MessageStale,
+    NotFound,
+    NotRunning,
+    Permanent,
+    QueueDropped,
+    QueueFull,
+    RateLimited,
+    Refuse,
+    Refused,
+    RunCancelled,
+    RunEnded,
+    RunFailed,
+    SessionBusy,
+    TurnOver,
+    Unavailable,
+    WouldDeadlock,
+)
+from headway.model.outcome import Attachment, Outcome, Reply
+from headway.model.run import Route, Sender
+from headway.model.settings import Budget, LaneSettings, Limits, QueueSettings, Settings
+from headway.model.views import LaneView, RunView, SessionView, Why
+from headway.model.words import Drop, Mode, Reason, Source, State
+from headway.runtime.handle import Handle
+from headway.turn import Fence, Message, Turn
+from headway.wiring import run
+
+__all__ = [
+    "Attachment",
+    "Budget",
+    "Draining",
+    "Drop",
+    "Fence",
+    "Handle",
+    "Headway",
+    "HeadwayError",
+    "InvalidInput",
+    "InvariantBroken",
+    "LaneCleared",
+    "LaneSettings",
+    "LaneView",
+    "Limits",
+    "Message",
+    "MessageStale",
+    "Mode",
+    "NotFound",
+    "NotRunning",
+    "Outcome",
+    "Permanent",
+    "QueueDropped",
+    "QueueFull",
+    "QueueSettings",
+    "RateLimited",
+    "Reason",
+    "Refuse",
+    "Refused",
+    "Reply",
+    "Route",
+    "RunCancelled",
+    "RunEnded",
+    "RunFailed",
+    "RunView",
+    "Sender",
+    "SessionBusy",
+    "SessionView",
+    "Settings",
+    "Source",
+    "State",
+    "Stopped",
+    "Turn",
+    "TurnOver",
+    "Unavailable",
+    "Why",
+    "WouldDeadlock",
+    "run",
+]

@@ -93,10 +93,11 @@ class Remember(Value, frozen=True):
 
 
 class Release(Value, frozen=True):
-    """The session is idle: this node needs it no longer."""
+    """The session is idle: this node needs it no longer, unless a later run than `seen` has come."""
 
     session: SessionKey
     epoch: int
+    seen: int
 
 
 class NoteWait(Value, frozen=True):

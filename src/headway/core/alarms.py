@@ -8,6 +8,7 @@ from headway.model.time import Instant
 Bell = TypeVar("Bell")
 
 _SWEEP_ABOVE = 512
+NEVER: Instant = 1 << 62
 
 
 class Alarm(Generic[Bell]):
@@ -27,9 +28,11 @@ class Alarm(Generic[Bell]):
 class Alarms(Generic[Bell]):
     """Alarms in order of time, then of setting. Cancelled ones never pile up."""
 
-    __slots__ = ("_heap", "_orders", "_silenced")
+    __slots__ = ("_heap", "_orders", "_silenced", "due_at")
 
     def __init__(self) -> None:
+        self.due_at: Instant = NEVER
+        """Nothing rings before this instant. Kept plain, because the kernel looks at each event."""
         self._heap: list[Alarm[Bell]] = []
         self._orders = 0
         self._silenced = 0
@@ -41,6 +44,8 @@ class Alarms(Generic[Bell]):
         self._orders += 1
         alarm = Alarm(at, self._orders, bell)
         heappush(self._heap, alarm)
+        if at < self.due_at:
+            self.due_at = at
         return alarm
 
     def cancel(self, alarm: Alarm[Bell]) -> None:
@@ -59,6 +64,7 @@ class Alarms(Generic[Bell]):
         while heap and heap[0].bell is None:
             heappop(heap)
             self._silenced -= 1
+        self.due_at = heap[0].at if heap else NEVER
         return heap[0].at if heap else None
 
     def pop_due(self, now: Instant) -> tuple[Instant, Bell] | None:
@@ -72,4 +78,5 @@ class Alarms(Generic[Bell]):
                 continue
             alarm.bell = None
             return alarm.at, bell
+        self.due_at = heap[0].at if heap else NEVER
         return None

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, TypeAlias
 
 from headway.core.alarms import Alarm
+from headway.core.moving import Moving
 from headway.model.run import Run
 from headway.model.time import Instant, Span
 
@@ -28,21 +29,16 @@ def buffer_key(run: Run) -> BufferKey:
     )
 
 
-class Buffer:
+class Buffer(Moving, eq=False):
     """The messages of one open window."""
 
-    __slots__ = ("alarm", "closes_at", "key", "latest_at", "messages", "session")
-
-    def __init__(
-        self, session: "SessionQueue", key: BufferKey, now: Instant, longest: Span
-    ) -> None:
-        self.session = session
-        self.key = key
-        self.messages: list[LiveRun] = []
-        self.closes_at: Instant = now
-        self.latest_at: Instant = now + longest
-        """However steady the stream, the window closes by then."""
-        self.alarm: Alarm[Bell] | None = None
+    session: "SessionQueue"
+    key: BufferKey
+    latest_at: Instant
+    """However steady the stream, the window closes by then."""
+    closes_at: Instant = 0
+    messages: "list[LiveRun]" = []
+    alarm: "Alarm[Bell] | None" = None
 
     def extend(self, now: Instant, window: Span) -> Instant:
         """Another message came: the window starts anew, within its bound."""

@@ -9,12 +9,15 @@ it reaches the top; for one that shrank a new entry is pushed, and the old one i
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
+from typing import TypeAlias
 
 from headway.core.bucket import Bucket
 from headway.core.live import BACKGROUND, KINDS, PLAIN, TASK, Kind, LiveRun
 from headway.model.run import AgentName, LaneName
 from headway.model.settings import (
+    DEFAULT_LANES,
     LANE_ALIASES,
     MAIN,
     AgentSettings,
@@ -28,6 +31,9 @@ from headway.model.words import Rule
 
 _SPARE = 32
 """Outdated heap entries that are tolerated before a heap is rebuilt."""
+
+FlowEntry: TypeAlias = "tuple[float, int, int, Flow]"
+"""Share, turn and stamp of a flow when it was put into its lane's heap."""
 
 
 class Purse:
@@ -56,73 +62,57 @@ class Purse:
             self.tokens.take(count, now)
 
 
+@dataclass(slots=True, eq=False)
 class Provider:
     """A key that agents share towards their model provider; one rate limit holds them all back."""
 
-    __slots__ = ("agents", "held_until")
-
-    def __init__(self) -> None:
-        self.held_until: Instant = 0
-        self.agents: list[AgentLoad] = []
+    held_until: Instant = 0
+    agents: "list[AgentLoad]" = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False)
 class AgentLoad:
     """What one agent has in flight, and its place in the fair order."""
 
-    __slots__ = (
-        "credit",
-        "flows",
-        "free_at",
-        "inflight",
-        "mean_span",
-        "name",
-        "parked",
-        "provider",
-        "purse",
-        "settings",
-        "share",
-        "tasks",
-        "turn",
-        "waiting_tasks",
-    )
-
-    def __init__(self, name: AgentName, settings: AgentSettings) -> None:
-        self.name = name
-        self.settings = settings
-        self.inflight = 0
-        self.tasks = 0
-        self.waiting_tasks = 0
-        self.share = 0.0
-        """In flight by weight: who has least goes first."""
-        self.turn = 0
-        """When it was last served; who was served longest ago goes first among equals."""
-        self.credit = settings.weight
-        """Starts left before its turn is over (X-8)."""
-        self.flows: list[Flow] = []
-        self.parked: list[Flow] = []
-        self.free_at: Instant = 0
-        """The instant for which a wake-up is already set, while it is held back."""
-        self.provider: Provider | None = None
-        self.purse: Purse | None = None
-        self.mean_span: Span = 0
-        """How long its attempts took lately; for estimates only."""
+    name: AgentName
+    settings: AgentSettings
+    weight: int = 1
+    inflight: int = 0
+    tasks: int = 0
+    waiting_tasks: int = 0
+    share: float = 0.0
+    """In flight by weight: who has least goes first."""
+    turn: int = 0
+    """When it was last served; who was served longest ago goes first among equals."""
+    credit: int = 1
+    """Starts left before its turn is over (X-8)."""
+    flows: "list[Flow]" = field(default_factory=list)
+    parked: "list[Flow]" = field(default_factory=list)
+    free_at: Instant = 0
+    """The instant for which a wake-up is already set, while it is held back."""
+    provider: Provider | None = None
+    purse: Purse | None = None
+    limited: bool = False
+    """Whether a provider or a budget can hold it back at all."""
+    mean_span: Span = 0
+    """How long its attempts took lately; for estimates only."""
 
 
+@dataclass(slots=True, eq=False)
 class Flow:
     """The posted runs of one agent and kind in one lane, by rank."""
 
-    __slots__ = ("agent", "count", "heads", "kind", "lane", "parked", "stamp")
-
-    def __init__(self, lane: "Lane", agent: AgentLoad, kind: Kind) -> None:
-        self.lane = lane
-        self.agent = agent
-        self.kind = kind
-        self.heads: list[tuple[Instant, int, LiveRun]] = []
-        self.count = 0
-        self.stamp = 0
-        """Marks the one valid entry of this flow in the lane's heap."""
-        self.parked = False
-        """Taken off the heap because its agent may start nothing of this kind now."""
+    lane: "Lane"
+    agent: AgentLoad
+    kind: Kind
+    heap: "list[FlowEntry]"
+    """The heap of its lane and kind."""
+    heads: list[tuple[Instant, int, LiveRun]] = field(default_factory=list)
+    count: int = 0
+    stamp: int = 0
+    """Marks the one valid entry of this flow in the lane's heap."""
+    parked: bool = False
+    """Taken off the heap because its agent may start nothing of this kind now."""
 
     def first(self) -> LiveRun:
         heads = self.heads
@@ -140,49 +130,34 @@ class Flow:
         )
 
 
+@dataclass(slots=True, eq=False)
 class Lane:
     """A named pool of slots on this node."""
 
-    __slots__ = (
-        "background",
-        "flows",
-        "free_at",
-        "heaps",
-        "in_use",
-        "name",
-        "owed",
-        "preemptible",
-        "purse",
-        "ready",
-        "reserve",
-        "settings",
-        "started",
-        "width",
-        "yielding",
+    name: LaneName
+    settings: LaneSettings
+    width: int
+    reserve: int = 0
+    in_use: int = 0
+    background: int = 0
+    started: int = 0
+    flows: tuple[dict[AgentName, Flow], ...] = field(
+        default_factory=lambda: tuple({} for _ in range(KINDS))
     )
-
-    def __init__(self, name: LaneName, settings: LaneSettings, now: Instant) -> None:
-        self.name = name
-        self.settings = settings
-        self.width = settings.width
-        self.reserve = settings.reserve
-        self.in_use = 0
-        self.background = 0
-        self.started = 0
-        self.flows: tuple[dict[AgentName, Flow], ...] = tuple({} for _ in range(KINDS))
-        self.heaps: tuple[list[tuple[float, int, int, Flow]], ...] = tuple(
-            [] for _ in range(KINDS)
-        )
-        self.ready = [0] * KINDS
-        """Posted runs whose agent may start them, by kind."""
-        self.preemptible: list[LiveRun] = []
-        self.yielding = 0
-        """Attempts that were cut so that a user's turn may start, and have not returned yet."""
-        self.owed = 0
-        """Slots freed in that way: the next ones go to plain, interactive runs."""
-        self.purse: Purse | None = None
-        self.free_at: Instant = 0
-        self.apply(settings, now)
+    heaps: tuple[list[FlowEntry], ...] = field(
+        default_factory=lambda: tuple([] for _ in range(KINDS))
+    )
+    kinds: list[Kind] = field(default_factory=list)
+    """The kinds of run that ever came here, in order."""
+    ready: list[int] = field(default_factory=lambda: [0] * KINDS)
+    """Posted runs whose agent may start them, by kind."""
+    preemptible: list[LiveRun] = field(default_factory=list)
+    yielding: int = 0
+    """Attempts that were cut so that a user's turn may start, and have not returned yet."""
+    owed: int = 0
+    """Slots freed in that way: the next ones go to plain, interactive runs."""
+    purse: Purse | None = None
+    free_at: Instant = 0
 
     def apply(self, settings: LaneSettings, now: Instant) -> None:
         if settings.budget != self.settings.budget or self.purse is None:
@@ -223,9 +198,9 @@ class Floor:
         self._stamps = 0
         self._turns = 0
         for name, lane in settings.lanes.items():
-            self.lanes[name] = Lane(name, lane, now)
+            self.set_lane(name, lane, now)
         if MAIN not in self.lanes:
-            self.lanes[MAIN] = Lane(MAIN, LaneSettings(30), now)
+            self.set_lane(MAIN, DEFAULT_LANES[MAIN], now)
 
     def lane(self, name: LaneName) -> Lane:
         """The lane of that name; an alias is followed, an unknown name means `main`."""
@@ -240,9 +215,8 @@ class Floor:
     def agent(self, name: AgentName) -> AgentLoad:
         agent = self.agents.get(name)
         if agent is None:
-            agent = self.agents[name] = AgentLoad(name, AgentSettings())
-            if (known := self._settings.agents.get(name)) is not None:
-                self.set_agent(name, known, 0)
+            settings = self._settings.agents.get(name, AgentSettings())
+            agent = self.set_agent(name, settings, 0)
         return agent
 
     def set_agent(self, name: AgentName, settings: AgentSettings, now: Instant) -> AgentLoad:
@@ -259,7 +233,8 @@ class Floor:
             agent.provider = self.providers.setdefault(settings.provider, Provider())
             agent.provider.agents.append(agent)
         agent.settings = settings
-        agent.credit = settings.weight
+        agent.weight = agent.credit = settings.weight
+        agent.limited = agent.purse is not None or agent.provider is not None
         self._reweigh(agent)
         return agent
 
@@ -267,9 +242,8 @@ class Floor:
         name = LANE_ALIASES.get(name, name)
         lane = self.lanes.get(name)
         if lane is None:
-            lane = self.lanes[name] = Lane(name, settings, now)
-        else:
-            lane.apply(settings, now)
+            lane = self.lanes[name] = Lane(name, settings, settings.width)
+        lane.apply(settings, now)
         return lane
 
     def post(self, live: LiveRun) -> None:
@@ -279,8 +253,11 @@ class Floor:
         agent = live.agent
         flow = lane.flows[kind].get(agent.name)
         if flow is None:
-            flow = lane.flows[kind][agent.name] = Flow(lane, agent, kind)
+            flow = lane.flows[kind][agent.name] = Flow(lane, agent, kind, lane.heaps[kind])
             agent.flows.append(flow)
+            if kind not in lane.kinds:
+                lane.kinds.append(kind)
+                lane.kinds.sort()
         live.posted = True
         heappush(flow.heads, (live.rank, live.order, live))
         flow.count += 1
@@ -290,7 +267,7 @@ class Floor:
                 self._push(flow)
 
     def withdraw(self, live: LiveRun) -> None:
-        """The run is no longer its session's next one."""
+        """The run is no longer its session's next one, or starts on a slot lent to it."""
         live.posted = False
         flow = live.lane.flows[live.kind][live.agent.name]
         flow.count -= 1
@@ -307,16 +284,15 @@ class Floor:
         if lane.purse is not None and self._lane_waits(lane, now):
             return None
         best: Flow | None = None
-        for kind in range(KINDS):
-            heap = lane.heaps[kind]
-            if not heap or self._kind_waits(lane, kind):
+        for kind in lane.kinds:
+            if not lane.ready[kind] or (kind and self._kind_waits(lane, kind)):
                 continue
-            flow = self._top(heap, now)
+            flow = self._top(lane.heaps[kind], now)
             if flow is None:
                 continue
-            if kind == PLAIN and lane.owed:
-                lane.owed -= 1
+            if lane.owed and kind == PLAIN:
                 best = flow
+                lane.owed -= 1
                 break
             if best is None or flow.precedes(best):
                 best = flow
@@ -324,19 +300,14 @@ class Floor:
             lane.owed = 0
         if best is None:
             return None
-        live = best.first()
-        self.unpost(live)
-        return live
-
-    def unpost(self, live: LiveRun) -> None:
-        """Take a posted run off the floor because it starts."""
+        heads = best.heads
+        live = heappop(heads)[2]
+        while not live.posted:
+            live = heappop(heads)[2]
         live.posted = False
-        flow = live.lane.flows[live.kind][live.agent.name]
-        if flow.heads[0][2] is live:
-            heappop(flow.heads)
-        flow.count -= 1
-        if not flow.parked:
-            flow.lane.ready[flow.kind] -= 1
+        best.count -= 1
+        lane.ready[best.kind] -= 1
+        return live
 
     def bar(self, live: LiveRun, now: Instant) -> tuple[Rule, Instant | None] | None:
         """Which rule of lane or agent keeps this run from starting now; None if none does."""
@@ -359,24 +330,26 @@ class Floor:
         return None
 
     def take(self, live: LiveRun, now: Instant, *, borrowed: bool = False) -> None:
-        """The run starts: it holds a slot of its lane (unless that is lent to it) and counts for its agent."""
+        """The run starts: it holds a slot of its lane (unless one is lent to it) and weighs on its agent."""
         lane = live.lane
         agent = live.agent
+        kind = live.kind
         if not borrowed:
             lane.in_use += 1
-            if live.kind & BACKGROUND:
-                lane.background += 1
         lane.started += 1
         agent.inflight += 1
-        agent.share = agent.inflight / agent.settings.weight
+        agent.share = agent.inflight / agent.weight
         agent.credit -= 1
         if agent.credit <= 0:
             self._turns += 1
             agent.turn = self._turns
-            agent.credit = agent.settings.weight
-        if live.kind & TASK:
-            self.tasks += 1
-            agent.tasks += 1
+            agent.credit = agent.weight
+        if kind:
+            if kind & BACKGROUND and not borrowed:
+                lane.background += 1
+            if kind & TASK:
+                self.tasks += 1
+                agent.tasks += 1
         if agent.purse is not None:
             agent.purse.run_started(now)
         if lane.purse is not None:
@@ -384,23 +357,28 @@ class Floor:
         if live.run.preemptible:
             lane.preemptible.append(live)
 
-    def free(self, live: LiveRun) -> None:
-        """The run's attempt is over: its agent is lighter. The slot is given up by `free_slot`."""
+    def free(self, live: LiveRun, *, keep_slot: bool = False) -> None:
+        """The run's attempt is over: its slot is free (unless it passes on) and its agent is lighter."""
+        lane = live.lane
         agent = live.agent
+        kind = live.kind
+        if not keep_slot:
+            lane.in_use -= 1
         agent.inflight -= 1
-        if live.kind & TASK:
-            self.tasks -= 1
-            agent.tasks -= 1
-            if agent.parked:
-                self.unpark(agent)
+        if kind:
+            if kind & BACKGROUND and not keep_slot:
+                lane.background -= 1
+            if kind & TASK:
+                self.tasks -= 1
+                agent.tasks -= 1
+                if agent.parked:
+                    self.unpark(agent)
         if live.run.preemptible:
-            live.lane.preemptible.remove(live)
-        self._reweigh(agent)
-
-    def free_slot(self, live: LiveRun) -> None:
-        live.lane.in_use -= 1
-        if live.kind & BACKGROUND:
-            live.lane.background -= 1
+            lane.preemptible.remove(live)
+        agent.share = agent.inflight / agent.weight
+        for flow in agent.flows:
+            if flow.count and not flow.parked:
+                self._push(flow)
 
     def hold(self, provider: Provider, until: Instant) -> None:
         """A provider asked for a pause: nothing that shares its key starts before (X-6)."""
@@ -458,7 +436,7 @@ class Floor:
             self.wakes.append(lane)
         return True
 
-    def _top(self, heap: list[tuple[float, int, int, Flow]], now: Instant) -> Flow | None:
+    def _top(self, heap: list[FlowEntry], now: Instant) -> Flow | None:
         """The flow that is first in this heap and may start; parks those whose agent may not."""
         while heap:
             share, turn, stamp, flow = heap[0]
@@ -467,11 +445,10 @@ class Floor:
                 continue
             agent = flow.agent
             if share != agent.share or turn != agent.turn:
-                self._stamps += 1
-                flow.stamp = self._stamps
-                heapreplace(heap, (agent.share, agent.turn, self._stamps, flow))
+                stamp = flow.stamp = self._stamps = self._stamps + 1
+                heapreplace(heap, (agent.share, agent.turn, stamp, flow))
                 continue
-            if (flow.kind & TASK or agent.purse or agent.provider) and (
+            if (agent.limited or flow.kind & TASK) and (
                 bar := self.agent_bar(agent, flow.kind, now)
             ):
                 heappop(heap)
@@ -491,17 +468,17 @@ class Floor:
             self.wakes.append(agent)
 
     def _push(self, flow: Flow) -> None:
-        heap = flow.lane.heaps[flow.kind]
-        self._stamps += 1
-        flow.stamp = self._stamps
-        heappush(heap, (flow.agent.share, flow.agent.turn, self._stamps, flow))
-        if len(heap) > _SPARE + 4 * len(flow.lane.flows[flow.kind]):
+        heap = flow.heap
+        agent = flow.agent
+        stamp = flow.stamp = self._stamps = self._stamps + 1
+        heappush(heap, (agent.share, agent.turn, stamp, flow))
+        if stamp & 63 == 0 and len(heap) > _SPARE + 4 * len(flow.lane.flows[flow.kind]):
             heap[:] = [entry for entry in heap if entry[2] == entry[3].stamp and entry[3].count]
             heapify(heap)
 
     def _reweigh(self, agent: AgentLoad) -> None:
         """Its share may have shrunk: new entries take it further to the front."""
-        agent.share = agent.inflight / agent.settings.weight
+        agent.share = agent.inflight / agent.weight
         for flow in agent.flows:
             if flow.count and not flow.parked:
                 self._push(flow)

@@ -64,6 +64,16 @@ from headway.model.words import (
     SteerFallback,
 )
 
+# Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
+_MESSAGE = Source.MESSAGE
+_TASK = Source.TASK
+_PENDING = State.PENDING
+_QUEUED = State.QUEUED
+_DONE = State.DONE
+_REJECT = Mode.REJECT
+_COLLECT = Mode.COLLECT
+_NEW = Drop.NEW
+
 _MOST_RATE_LIMITS = 10
 """A run that is told to wait this often in a row fails with `rate_limited`."""
 
@@ -97,11 +107,13 @@ class Kernel:
         now: Instant,
         *,
         epoch: int = 0,
+        seq: int = 0,
         memory: SessionMemory | None = None,
     ) -> Outcome | None:
         """A run was asked for. Answers its outcome if it is refused at once, else None.
 
-        `epoch` and `memory` are what the store knows of the session; they count only if it was idle here.
+        `epoch` and `memory` are what the store knows of the session, and count only if it was idle here; `seq`
+        is the run's number in it.
         """
         stage = self.stage
         self._advance(now)
@@ -116,25 +128,28 @@ class Kernel:
             return self._refuse(
                 run, epoch, State.FAILED, Reason.DEADLINE_QUEUED, "deadline exceeded while queued"
             )
-        if run.source is Source.TASK and self._tasks_full(run):
+        if run.source is _TASK and self._tasks_full(run):
             return self._refuse(run, epoch, State.REJECTED, Reason.QUEUE_FULL)
-        session = stage.session(run.session, epoch, memory)
+        session = stage.sessions.get(run.session)
+        if session is None:
+            session = stage.session(run.session, epoch, memory)
+        session.seen = seq
         if run.due_at is not None and run.due_at > stage.now:
             live = stage.admit(run, session, State.PENDING)
             session.later += 1
             stage.hold(live, Rule.NOT_DUE, run.due_at)
-        elif run.source is Source.MESSAGE:
+        elif run.source is _MESSAGE:
             settings = self._rules.for_run(run, session.memory)
             refused = self._message_refused(run, session, settings)
             if refused is not None:
                 outcome = self._refuse(run, session.epoch, *refused)
                 stage.refresh(session)
                 return outcome
-            state = State.PENDING if settings.debounce else State.QUEUED
+            state = _PENDING if settings.debounce else _QUEUED
             live = stage.admit(run, session, state)
             self._message(live, settings)
         else:
-            live = stage.admit(run, session, State.QUEUED)
+            live = stage.admit(run, session, _QUEUED)
             live.width = self._rules.for_run(run, session.memory).max_concurrent
             stage.line_up(live)
         if parent is not None:
@@ -325,6 +340,10 @@ class Kernel:
         self.stage.actions.append(Remember(key, session.memory, session.epoch))
         self.stage.refresh(session)
 
+    def queue_settings(self, options: QueueOptions | None) -> QueueSettings:
+        """What a session with these options of its own goes by."""
+        return self._rules.with_options(options)
+
     def set_lane(self, name: LaneName, settings: LaneSettings, now: Instant) -> None:
         """Make a lane, or change one: up starts waiting runs at once, down lets running ones finish (L-2)."""
         self._advance(now)
@@ -411,9 +430,9 @@ class Kernel:
         """What ends a message at its arrival, before the debouncer."""
         if session.is_stale(run):
             return State.CANCELLED, Reason.STALE
-        if settings.mode is Mode.REJECT and session.busy_for(settings.max_concurrent):
+        if settings.mode is _REJECT and session.busy_for(settings.max_concurrent):
             return State.REJECTED, Reason.REJECTED_BUSY
-        full = settings.drop is Drop.NEW and session.messages >= settings.cap
+        full = settings.drop is _NEW and session.messages >= settings.cap
         if full and not self._makes_room(session, settings):
             opened = session.buffers is not None and buffer_key(run) in session.buffers
             if not opened:
@@ -439,7 +458,7 @@ class Kernel:
         buffer = session.buffers.get(key)
         if buffer is None:
             longest = window * stage.settings.debounce_limit
-            buffer = session.buffers[key] = Buffer(session, key, stage.now, longest)
+            buffer = session.buffers[key] = Buffer(session, key, stage.now + longest)
         live.held = Rule.DEBOUNCE
         buffer.messages.append(live)
         if buffer.alarm is not None:
@@ -463,7 +482,7 @@ class Kernel:
         stage = self.stage
         session = live.session
         if not session.waiting and not session.running:
-            live.collect = settings.mode is Mode.COLLECT
+            live.collect = settings.mode is _COLLECT
             stage.line_up(live)
             return
         mode = settings.mode
@@ -550,18 +569,19 @@ class Kernel:
         stage.step_down(live)
         if live.cut is not None:
             self._cut_ended(live, live.cut)
+        elif isinstance(ended, Done):
+            self._note_span(live)
+            stage.finish(live, Outcome(_DONE, None, ended.reply))
+        elif isinstance(ended, Failed):
+            self._failed(live, ended, jitter)
         else:
-            match ended:
-                case Done(reply):
-                    self._note_span(live)
-                    stage.finish(live, Outcome(State.DONE, None, reply))
-                case Failed():
-                    self._failed(live, ended, jitter)
-                case Limited():
-                    self._limited(live, ended)
-                case _:
-                    assert_never(ended)
-        self._settle(live.session, live)
+            self._limited(live, ended)
+        session = live.session
+        if live.kind or live.ties is not None or session.waiting:
+            self._settle(session)
+        else:
+            stage.refresh(session)
+            stage.fill(live.lane)
 
     def _cut_ended(self, live: LiveRun, cut: Cut, *, again: bool = False) -> None:
         """A cancelled attempt has returned, or was left behind."""
@@ -662,8 +682,10 @@ class Kernel:
         stage = self.stage
         if now > stage.now:
             stage.now = now
-        while (due := stage.alarms.pop_due(stage.now)) is not None:
-            self._ring(due[1])
+        while stage.alarms.due_at <= stage.now:
+            due = stage.alarms.pop_due(stage.now)
+            if due is not None:
+                self._ring(due[1])
 
     def _ring(self, bell: Bell) -> None:
         stage = self.stage
@@ -723,7 +745,7 @@ class Kernel:
                 stage.finish(live, Outcome(State.CANCELLED, Reason.STALE))
             else:
                 self._message(live, self._rules.for_run(live.run, session.memory))
-        self._settle(session, live)
+        self._settle(session)
 
     # Shared endings.
 
@@ -743,16 +765,10 @@ class Kernel:
         self.stage.actions.append(Finish(run, outcome, 0, epoch, self.stage.now))
         return outcome
 
-    def _settle(self, session: SessionQueue, live: LiveRun | None = None) -> None:
+    def _settle(self, session: SessionQueue) -> None:
         """After a change in a session: post its next run, and fill the lanes that may have room."""
-        stage = self.stage
-        stage.refresh(session)
-        if live is not None and not live.kind and live.ties is None:
-            stage.fill(live.lane)
-            if session.posted is not None and session.posted.lane is not live.lane:
-                stage.fill(session.posted.lane)
-        else:
-            stage.fill_all()
+        self.stage.refresh(session)
+        self.stage.fill_all()
 
     def _unpark_all(self) -> None:
         for agent in self.stage.floor.agents.values():

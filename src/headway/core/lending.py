@@ -24,12 +24,15 @@ def lend(stage: "Stage") -> None:
         assert lender.ties is not None
         lender.ties.lent_to = child
         child.tie().borrowed_from = lender
-        stage.floor.unpost(child)
+        stage.floor.withdraw(child)
         stage.start(child, borrowed=True)
 
 
-def give_back(stage: "Stage", live: LiveRun) -> None:
-    """The run's attempt is over: its slot goes on with who borrows it, back to its lender, or is free."""
+def give_back(stage: "Stage", live: LiveRun) -> bool:
+    """The run's attempt is over: its slot goes on with who borrows it, or back to its lender.
+
+    False: neither, the slot is free for the lane.
+    """
     ties = live.ties
     assert ties is not None
     lender, borrower = ties.borrowed_from, ties.lent_to
@@ -43,12 +46,13 @@ def give_back(stage: "Stage", live: LiveRun) -> None:
             lender.ties.lent_to = borrower
         else:
             _recount(live, borrower)
-    elif lender is not None:
+        return True
+    if lender is not None:
         assert lender.ties is not None
         lender.ties.lent_to = None
         stage.borrowers += _posted_below(lender)
-    else:
-        stage.floor.free_slot(live)
+        return True
+    return False
 
 
 def await_child(stage: "Stage", parent: LiveRun, child: LiveRun) -> None:

@@ -7,6 +7,7 @@ import msgspec
 
 from headway.core.debounce import Buffer, BufferKey
 from headway.core.live import LiveRun
+from headway.core.moving import Moving
 from headway.model.run import QueueOptions, Run, SessionKey, SessionMemory
 from headway.model.settings import QueueSettings
 from headway.model.time import Instant
@@ -20,6 +21,10 @@ OVERFLOW_LINES = 50
 OVERFLOW_LINE_LENGTH = 160
 BLANK = SessionMemory()
 
+# Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
+_MESSAGE = Source.MESSAGE
+_HEARTBEAT = Source.HEARTBEAT
+
 
 class Estimate(Word):
     """What is known of a session's token estimate (S-2)."""
@@ -30,53 +35,39 @@ class Estimate(Word):
     TIGHT = "tight"
 
 
-class SessionQueue:
+class SessionQueue(Moving, eq=False):
     """The runs of one session that have not ended. It exists only while there are any."""
 
-    __slots__ = (
-        "buffers",
-        "epoch",
-        "estimate",
-        "heartbeats",
-        "key",
-        "later",
-        "memory",
-        "messages",
-        "offspring",
-        "posted",
-        "quiet_alarm",
-        "quiet_until",
-        "running",
-        "waiting",
-    )
-
-    def __init__(self, key: SessionKey, epoch: int, memory: SessionMemory) -> None:
-        self.key = key
-        self.epoch = epoch
-        self.memory = memory
-        self.waiting: list[LiveRun] = []
-        """In the order in which they will start."""
-        self.running: list[LiveRun] = []
-        """In the order in which they started; also those whose cancellation has not returned."""
-        self.messages = 0
-        """Waiting messages that were never started: what the cap counts."""
-        self.heartbeats = 0
-        self.later = 0
-        """Runs that are not due yet; they take their place when they are."""
-        self.buffers: dict[BufferKey, Buffer] | None = None
-        self.offspring: list[LiveRun] | None = None
-        """Live sub-runs, at any depth, of this session's runs: a stop reaches them."""
-        self.posted: LiveRun | None = None
-        """The waiting run that stands in its lane just now."""
-        self.quiet_until: Instant = 0
-        self.quiet_alarm: Alarm[Bell] | None = None
-        self.estimate = Estimate.UNKNOWN
+    key: SessionKey
+    epoch: int
+    memory: SessionMemory
+    seen: int = 0
+    """The store's number of the latest run that came here."""
+    waiting: list[LiveRun] = []
+    """In the order in which they will start."""
+    running: list[LiveRun] = []
+    """In the order in which they started; also those whose cancellation has not returned."""
+    messages: int = 0
+    """Waiting messages that were never started: what the cap counts."""
+    heartbeats: int = 0
+    later: int = 0
+    """Runs that are not due yet; they take their place when they are."""
+    buffers: dict[BufferKey, Buffer] | None = None
+    offspring: list[LiveRun] | None = None
+    """Live sub-runs, at any depth, of this session's runs: a stop reaches them."""
+    posted: LiveRun | None = None
+    """The waiting run that stands in its lane just now."""
+    quiet_until: Instant = 0
+    quiet_alarm: "Alarm[Bell] | None" = None
+    estimate: Estimate = Estimate.UNKNOWN
 
     @property
     def idle(self) -> bool:
-        return not (
-            self.waiting or self.running or self.later or self.buffers or self.offspring
-        )
+        return not (self.waiting or self.running or self.later or self.buffers or self.offspring)
+
+    @property
+    def buffered(self) -> int:
+        return sum(len(buffer.messages) for buffer in (self.buffers or {}).values())
 
     def busy_for(self, width: int) -> bool:
         """Whether a message that allows `width` at once must wait for others of the session."""
@@ -90,13 +81,12 @@ class SessionQueue:
 
     def join(self, live: LiveRun) -> None:
         """Take a place at the end; heartbeats step behind a message (S-1, F-4)."""
-        source = live.run.source
-        if self.heartbeats and source is Source.MESSAGE:
+        if self.heartbeats and live.run.source is _MESSAGE:
             stepping_back = [
-                other for other in self.waiting if other.run.source is Source.HEARTBEAT
+                other for other in self.waiting if other.run.source is _HEARTBEAT
             ]
             self.waiting = [
-                other for other in self.waiting if other.run.source is not Source.HEARTBEAT
+                other for other in self.waiting if other.run.source is not _HEARTBEAT
             ]
             self.waiting.append(live)
             self.waiting += stepping_back
@@ -111,8 +101,8 @@ class SessionQueue:
 
     def rejoin(self, live: LiveRun) -> None:
         """Back to the head after a cut attempt, in front of all that came later (R-5)."""
-        if live.run.source is Source.HEARTBEAT and any(
-            other.run.source is Source.MESSAGE for other in self.waiting
+        if live.run.source is _HEARTBEAT and any(
+            other.run.source is _MESSAGE for other in self.waiting
         ):
             self.join(live)
             return
@@ -125,17 +115,13 @@ class SessionQueue:
         self._count(live, 1)
 
     def leave(self, live: LiveRun) -> None:
-        waiting = self.waiting
-        if waiting[0] is live:
-            del waiting[0]
-        else:
-            waiting.remove(live)
+        self.waiting.remove(live)
         self._count(live, -1)
 
     def oldest_message(self) -> LiveRun | None:
         """The message that gives way when the queue is full; one that was started never does."""
         for live in self.waiting:
-            if live.run.source is Source.MESSAGE and live.attempt == 0:
+            if live.run.source is _MESSAGE and live.attempt == 0:
                 return live
         return None
 
@@ -176,10 +162,10 @@ class SessionQueue:
 
     def _count(self, live: LiveRun, step: int) -> None:
         source = live.run.source
-        if source is Source.MESSAGE:
+        if source is _MESSAGE:
             if live.attempt == 0:
                 self.messages += step
-        elif source is Source.HEARTBEAT:
+        elif source is _HEARTBEAT:
             self.heartbeats += step
 
 
@@ -211,6 +197,9 @@ class QueueRules:
         if run.queue is not None:
             resolved = overlaid(resolved, run.queue)
         return resolved
+
+    def with_options(self, options: QueueOptions | None) -> QueueSettings:
+        return self._from_channel if options is None else overlaid(self._from_channel, options)
 
 
 def overlaid(settings: QueueSettings, options: QueueOptions) -> QueueSettings:

@@ -35,7 +35,7 @@ from headway.core.bells import (
 )
 from headway.core.floor import AgentLoad, Floor, Lane
 from headway.core.lifecycle import advance
-from headway.core.live import PLAIN, TASK, LiveRun
+from headway.core.live import PLAIN, TASK, LiveRun, kind_of
 from headway.core.merge import may_collect, merged
 from headway.core.session import BLANK, Estimate, SessionQueue
 from headway.model.outcome import Outcome
@@ -44,8 +44,13 @@ from headway.model.settings import Settings
 from headway.model.time import Instant
 from headway.model.words import WAITING_STATES, Cut, Reason, Rule, Source, State
 
+# Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _ASSIGNED = State.ASSIGNED
 _QUEUED = State.QUEUED
+_RUNNING = State.RUNNING
+_MESSAGE = Source.MESSAGE
+_PREEMPTED = Cut.PREEMPTED
+_UNKNOWN = Estimate.UNKNOWN
 
 
 class Stage:
@@ -79,12 +84,13 @@ class Stage:
     def admit(self, run: Run, session: SessionQueue, state: State) -> LiveRun:
         """A new run: known from now on, not yet in line."""
         floor = self.floor
+        lane = floor.lanes.get(run.lane) or floor.lane(run.lane)
         agent = floor.agents.get(run.agent) or floor.agent(run.agent)
-        live = LiveRun(run, session, floor.lanes.get(run.lane) or floor.lane(run.lane), agent, state)
+        kind = kind_of(run)
         self._orders += 1
-        live.order = self._orders
+        live = LiveRun(run, session, lane, agent, state, kind, self._orders)
         self.runs[run.id] = live
-        if live.kind & TASK:
+        if kind & TASK:
             self.waiting_tasks += 1
             agent.waiting_tasks += 1
         if run.deadline_at is not None:
@@ -99,27 +105,32 @@ class Stage:
 
     def line_up(self, live: LiveRun, *, first: bool = False) -> None:
         """The run takes its place in its session's line."""
-        if live.state is State.PENDING:
+        session = live.session
+        if live.state is not _QUEUED:
             live.state = advance(live.state, _QUEUED)
-            self.actions.append(
-                Enqueue(live.run, _QUEUED, live.attempt, live.session.epoch)
-            )
-        self._silence(live)
-        live.held = None
-        live.queued_at = self.now
+            self.actions.append(Enqueue(live.run, _QUEUED, live.attempt, session.epoch))
+            live.held = None
+            self._silence(live)
+        now = live.queued_at = self.now
         live.starts_before = live.lane.started
-        live.rank = self.now + live.run.priority * self.settings.ageing
+        live.rank = now + live.run.priority * self.settings.ageing
         if first:
-            live.session.join_first(live)
+            session.join_first(live)
         else:
-            live.session.join(live)
+            session.join(live)
 
     def refresh(self, session: SessionQueue) -> None:
-        """Post the run that the session would start next; withdraw the one it would start no longer."""
+        """Post the run that the session would start next; withdraw one that it no longer would."""
         waiting = session.waiting
-        head = waiting[0] if waiting else None
-        if head is not None and self.session_bar(head) is not None:
-            head = None
+        head: LiveRun | None = None
+        if waiting:
+            head = waiting[0]
+            if self.session_bar(head) is not None:
+                head = None
+        elif not session.running:
+            if session.idle:
+                self._forget(session)
+            return
         posted = session.posted
         if head is not posted:
             if posted is not None:
@@ -129,15 +140,13 @@ class Stage:
                 self.floor.post(head)
                 if head.ties is not None and head.ties.parent is not None:
                     self.borrowers.append(head)
-        if not waiting and not session.running and session.idle:
-            self._forget(session)
 
     def session_bar(self, head: LiveRun) -> tuple[Rule, Instant | None] | None:
         """Which rule of the session, if any, keeps its first waiting run from starting."""
         session = head.session
         if head.held is not None:
             return head.held, head.alarm.at if head.alarm is not None else None
-        if self.draining and head.parent is None:
+        if self.draining and (head.ties is None or head.ties.parent is None):
             return Rule.DRAINING, None
         if head.collect and session.quiet_until > self.now:
             return Rule.COLLECTING, session.quiet_until
@@ -148,7 +157,7 @@ class Stage:
     def fill(self, lane: Lane) -> None:
         """Start what the lane has room for."""
         floor = self.floor
-        while (live := floor.pick(lane, self.now)) is not None:
+        while lane.in_use < lane.width and (live := floor.pick(lane, self.now)) is not None:
             self.start(live)
         if lane.preemptible and lane.ready[PLAIN]:
             self._preempt(lane)
@@ -159,7 +168,8 @@ class Stage:
 
     def fill_all(self) -> None:
         for lane in tuple(self.floor.lanes.values()):
-            self.fill(lane)
+            if lane.kinds:
+                self.fill(lane)
 
     def start(self, live: LiveRun, *, borrowed: bool = False) -> None:
         """Take the run out of line and begin an attempt. It was unposted already."""
@@ -174,14 +184,14 @@ class Stage:
         live.attempt += 1
         now = live.started_at = self.now
         session.running.append(live)
-        session.estimate = Estimate.UNKNOWN
+        session.estimate = _UNKNOWN
         self.attempts[ticket] = live
         self.floor.take(live, now, borrowed=borrowed)
         run = live.run
         if live.kind & TASK:
             self.waiting_tasks -= 1
             live.agent.waiting_tasks -= 1
-        if session.memory.overflow and run.source is Source.MESSAGE:
+        if session.memory.overflow and run.source is _MESSAGE:
             run = live.run = msgspec.structs.replace(run, overflow=session.take_lines())
             self.actions.append(Remember(session.key, session.memory, session.epoch))
         if run.timeout is not None:
@@ -207,22 +217,20 @@ class Stage:
         """The attempt is over, one way or the other: give back what it held."""
         del self.attempts[live.ticket]
         live.ticket = 0
-        self._silence(live)
+        if live.alarm is not None:
+            self._silence(live)
         session = live.session
         session.running.remove(live)
-        session.estimate = Estimate.UNKNOWN
-        if live.cut is Cut.PREEMPTED:
+        session.estimate = _UNKNOWN
+        if live.cut is _PREEMPTED:
             live.lane.yielding -= 1
             live.lane.owed += 1
-        self.floor.free(live)
-        if live.ties is None:
-            self.floor.free_slot(live)
-        else:
-            lending.give_back(self, live)
+        passes_on = live.ties is not None and lending.give_back(self, live)
+        self.floor.free(live, keep_slot=passes_on)
 
     def enter(self, live: LiveRun) -> None:
         """The runner of the attempt is being called."""
-        live.state = advance(live.state, State.RUNNING)
+        live.state = advance(live.state, _RUNNING)
 
     def absorb(self, turn: LiveRun, message: LiveRun) -> None:
         """The turn has taken the message: it leaves the line and ends with the turn (X-2)."""
@@ -311,7 +319,8 @@ class Stage:
         live.state = advance(live.state, outcome.state)
         run = live.run
         del self.runs[run.id]
-        self._silence(live)
+        if live.alarm is not None:
+            self._silence(live)
         if live.deadline_alarm is not None:
             self.alarms.cancel(live.deadline_alarm)
         self.actions.append(
@@ -446,6 +455,6 @@ class Stage:
         del self.sessions[session.key]
         if session.quiet_alarm is not None:
             self.alarms.cancel(session.quiet_alarm)
-        self.actions.append(Release(session.key, session.epoch))
+        self.actions.append(Release(session.key, session.epoch, session.seen))
 
 

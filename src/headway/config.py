@@ -1,0 +1,46 @@
+"""Settings from the environment, parsed once. What code passes explicitly comes on top."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from headway.model.errors import InvalidInput
+from headway.model.run import LaneName
+from headway.model.settings import DEFAULT_LANES, LANE_ALIASES, LaneSettings, Limits, Settings
+
+_LANE_PREFIX = "HEADWAY_LANE_"
+MAX_WIDTH = 1_000_000
+
+
+def settings_from(environment: Mapping[str, str]) -> Settings:
+    """The defaults, with `HEADWAY_LANE_<NAME>` and `HEADWAY_MAX_INFLIGHT` applied (L-1, F-1)."""
+    lanes: dict[LaneName, LaneSettings] = dict(DEFAULT_LANES)
+    for name, value in environment.items():
+        if name.startswith(_LANE_PREFIX):
+            written = name.removeprefix(_LANE_PREFIX).lower()
+            lane = LANE_ALIASES.get(written, LaneName(written))
+            lanes[lane] = LaneSettings(_number(name, value))
+    limits = Limits()
+    if (inflight := environment.get("HEADWAY_MAX_INFLIGHT")) is not None:
+        count = _number("HEADWAY_MAX_INFLIGHT", inflight)
+        limits = msgspec.structs.replace(limits, max_inflight=count)
+    return Settings(lanes=MappingProxyType(lanes), limits=limits)
+
+
+def lane_settings(field: str, value: object) -> LaneSettings:
+    """A lane from what code says: a width, or whole settings."""
+    if isinstance(value, LaneSettings):
+        _number(f"{field}.width", str(value.width))
+        if not 0 <= value.reserve <= max(value.width, 0):
+            raise InvalidInput(f"{field}.reserve", value.reserve, "from 0 to the lane's width")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_WIDTH:
+        raise InvalidInput(field, value, f"a whole number from 0 (paused) to {MAX_WIDTH}")
+    return LaneSettings(value)
+
+
+def _number(field: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or int(value) > MAX_WIDTH:
+        raise InvalidInput(field, value, f"a whole number from 0 to {MAX_WIDTH}")
+    return int(value)

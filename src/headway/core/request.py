@@ -1,0 +1,288 @@
+"""From what a caller asks for to a run: every field checked, every default filled in."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias, TypedDict, TypeVar
+
+from headway.model.errors import InvalidInput, UnknownOption
+from headway.model.outcome import Attachment
+from headway.model.run import (
+    AgentName,
+    QueueOptions,
+    Route,
+    Run,
+    RunId,
+    Sender,
+    SessionKey,
+)
+from headway.model.settings import MAX_TEXT, SOURCE_DEFAULTS, AgentSettings
+from headway.model.time import HOUR, Instant, Span, instant_of, span
+from headway.model.words import Drop, Mode, Source, SteerFallback, Word
+
+Duration: TypeAlias = str | timedelta | Literal[0]
+"""What a person may write for a duration: `30s`, `1h30m`, a timedelta, or 0."""
+
+MAX_NAME = 512
+CHANNEL_TIMEOUT: Span = HOUR
+"""The bound on one attempt of a message from a channel, and of a firing, unless something else is said."""
+
+Parsed = TypeVar("Parsed")
+SomeWord = TypeVar("SomeWord", bound=Word)
+
+
+class SubmitOptions(TypedDict, total=False):
+    """All that can be said about a run besides its agent and text."""
+
+    session: str
+    source: Source | str
+    lane: str
+    priority: int
+    attachments: "list[Attachment] | tuple[Attachment, ...]"
+    route: Route
+    sender: Sender
+    message_id: str
+    sent_at: datetime
+    due: Duration | datetime
+    deadline: Duration | datetime
+    timeout: Duration
+    mode: Mode | str
+    cap: int
+    drop: Drop | str
+    debounce: Duration
+    steer_fallback: SteerFallback | str
+    max_concurrent: int
+    max_attempts: int
+    retries: int
+    preemptible: bool
+    trace_id: str
+    idempotency_key: str
+    on_repeat: Literal["replay", "retry"]
+
+
+QUEUE_OPTIONS = frozenset(
+    {"mode", "cap", "drop", "debounce", "steer_fallback", "max_concurrent"}
+)
+
+
+def compose(
+    run_id: RunId,
+    agent: AgentName,
+    text: str,
+    options: Mapping[str, object],
+    now: Instant,
+    settings: AgentSettings,
+    *,
+    parent: RunId | None = None,
+) -> Run:
+    """The run that was asked for, or `InvalidInput` naming the field that is wrong."""
+    if not isinstance(text, str):
+        raise InvalidInput("text", text, "a string")
+    if len(text) * 4 > MAX_TEXT and len(text.encode()) > MAX_TEXT:
+        raise InvalidInput("text", text, f"at most {MAX_TEXT} bytes of UTF-8")
+    said: dict[str, object] = {}
+    for name, value in options.items():
+        check = _CHECKS.get(name)
+        if check is None:
+            raise UnknownOption(name, _CHECKS)
+        if value is not None:
+            said[name] = check(value, name)
+    fallback = Source.MESSAGE if parent is None else Source.DELEGATION
+    source = said.pop("source", fallback)
+    assert isinstance(source, Source)
+    defaults = SOURCE_DEFAULTS[source]
+    queue = _queue(said) if said.keys() & QUEUE_OPTIONS else None
+    said.pop("on_repeat", None)
+    due_at = _instant(said.pop("due", None), now)
+    deadline = said.pop("deadline", defaults.deadline)
+    route = said.get("route")
+    timeout = settings.timeout
+    if timeout is None and (isinstance(route, Route) or source is Source.FIRING):
+        timeout = CHANNEL_TIMEOUT
+    fields: dict[str, object] = {
+        "session": _session(run_id, agent, route),
+        "lane": settings.lane or defaults.lane,
+        "priority": defaults.priority,
+        "max_attempts": _or(settings.max_attempts, defaults.max_attempts),
+        "retries": _or(settings.retries, defaults.retries),
+        "timeout": timeout,
+        "preemptible": settings.preemptible,
+        **said,
+    }
+    return Run(
+        id=run_id,
+        agent=agent,
+        source=source,
+        submitted_at=now,
+        text=text,
+        due_at=due_at,
+        deadline_at=_instant(deadline, due_at or now),
+        queue=queue,
+        parent=parent,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def agent_name(value: object) -> AgentName:
+    return AgentName(_name(value, "agent"))
+
+
+def queue_options(options: Mapping[str, object]) -> QueueOptions:
+    """Queue options by name, checked: for a session, a channel, or `/queue`."""
+    said: dict[str, object] = {}
+    for name, value in options.items():
+        if name not in QUEUE_OPTIONS:
+            raise UnknownOption(name, QUEUE_OPTIONS)
+        if value is not None:
+            said[name] = _CHECKS[name](value, name)
+    return _queue(said)
+
+
+def _queue(said: dict[str, object]) -> QueueOptions:
+    picked = {name: said.pop(name) for name in QUEUE_OPTIONS & said.keys()}
+    return QueueOptions(**picked)  # type: ignore[arg-type]
+
+
+def _or(value: Parsed | None, otherwise: Parsed) -> Parsed:
+    return otherwise if value is None else value
+
+
+def _session(run_id: RunId, agent: AgentName, route: object) -> SessionKey:
+    """A message's session follows from its route; anything else is a session of its own (S-1)."""
+    if not isinstance(route, Route):
+        return SessionKey(f"run:{run_id}")
+    parts = (route.channel, route.account, route.peer, route.thread)
+    return SessionKey(":".join(["agent", agent, *(part for part in parts if part)]))
+
+
+def _instant(value: object, now: Instant) -> Instant | None:
+    match value:
+        case None:
+            return None
+        case datetime():
+            return instant_of(value, "deadline")
+        case int():
+            return now + value
+        case _:
+            raise AssertionError(value)
+
+
+def _name(value: object, field: str) -> str:
+    if not isinstance(value, str) or not value or len(value) > MAX_NAME or "\0" in value:
+        raise InvalidInput(field, value, f"a text of 1 to {MAX_NAME} characters")
+    return value
+
+
+def _optional_text(value: object, field: str) -> str:
+    if not isinstance(value, str) or len(value) > MAX_NAME:
+        raise InvalidInput(field, value, f"a text of at most {MAX_NAME} characters")
+    return value
+
+
+def whole_number(lowest: int, highest: int) -> Callable[[object, str], int]:
+    def check(value: object, field: str) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
+            raise InvalidInput(field, value, f"a whole number from {lowest} to {highest}")
+        return value
+
+    return check
+
+
+def _word(vocabulary: type[SomeWord]) -> Callable[[object, str], SomeWord]:
+    def check(value: object, field: str) -> SomeWord:
+        for word in vocabulary:
+            if word == value:
+                return word
+        allowed = ", ".join(word.value for word in vocabulary)
+        raise InvalidInput(field, value, f"one of: {allowed}")
+
+    return check
+
+
+def _flag(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field, value, "True or False")
+    return value
+
+
+def _one_of(*allowed: str) -> Callable[[object, str], object]:
+    def check(value: object, field: str) -> object:
+        if value not in allowed:
+            raise InvalidInput(field, value, f"one of: {', '.join(allowed)}")
+        return value
+
+    return check
+
+
+def _kind(kind: type[Parsed]) -> Callable[[object, str], Parsed]:
+    def check(value: object, field: str) -> Parsed:
+        if not isinstance(value, kind):
+            raise InvalidInput(field, value, f"a {kind.__name__}")
+        return value
+
+    return check
+
+
+def _attachments(value: object, field: str) -> tuple[Attachment, ...]:
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(item, Attachment) for item in value
+    ):
+        raise InvalidInput(field, value, "a list of Attachment")
+    return tuple(value)
+
+
+def _moment(value: object, field: str) -> Instant:
+    if not isinstance(value, datetime):
+        raise InvalidInput(field, value, "a datetime with a time zone")
+    return instant_of(value, field)
+
+
+def _when(value: object, field: str) -> datetime | Span:
+    """An instant, or a span from now."""
+    if isinstance(value, datetime):
+        instant_of(value, field)
+        return value
+    return span(value, field)
+
+
+_CHECKS: Mapping[str, Callable[[object, str], object]] = {
+    "session": _name,
+    "source": _word(Source),
+    "lane": _name,
+    "priority": whole_number(-100, 100),
+    "attachments": _attachments,
+    "route": _kind(Route),
+    "sender": _kind(Sender),
+    "message_id": _name,
+    "sent_at": _moment,
+    "due": _when,
+    "deadline": _when,
+    "timeout": span,
+    "mode": _word(Mode),
+    "cap": whole_number(1, 100_000),
+    "drop": _word(Drop),
+    "debounce": span,
+    "steer_fallback": _word(SteerFallback),
+    "max_concurrent": whole_number(1, 10_000),
+    "max_attempts": whole_number(1, 1_000),
+    "retries": whole_number(0, 1_000),
+    "preemptible": _flag,
+    "trace_id": _optional_text,
+    "idempotency_key": _name,
+    "on_repeat": _one_of("replay", "retry"),
+}
+
+AGENT_CHECKS: Mapping[str, Callable[[object, str], object]] = {
+    "weight": whole_number(1, 1_000),
+    "steerable": _flag,
+    "preemptible": _flag,
+    "provider": _name,
+    "max_inflight": whole_number(0, 1_000_000),
+    "runs_per_minute": whole_number(1, 1_000_000_000),
+    "tokens_per_minute": whole_number(1, 1_000_000_000),
+    "lane": _name,
+    "timeout": span,
+    "max_attempts": whole_number(1, 1_000),
+    "retries": whole_number(0, 1_000),
+}
+"""Options of an agent, each with its check."""
+

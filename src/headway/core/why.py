@@ -1,0 +1,112 @@
+"""Why is it waiting? (X-1) Reads the kernel and changes nothing that a later decision would see."""
+
+from headway.core.forecast import forecast
+from headway.core.kernel import Kernel
+from headway.core.live import LiveRun
+from headway.model.run import RunId, SessionKey
+from headway.model.time import Instant, span_text
+from headway.model.views import LaneView, SessionView, Why
+from headway.model.words import Rule
+
+_SESSION_RULES = frozenset({Rule.SESSION_BUSY, Rule.SESSION_THROTTLED})
+
+
+def explain(kernel: Kernel, run_id: RunId) -> Why | None:
+    """The rule that holds this run, its place and an estimate; None if the kernel does not have it."""
+    live = kernel.stage.runs.get(run_id)
+    if live is None:
+        return None
+    if live.ticket:
+        return Why(run_id, live.state, lane=live.lane.name, agent=live.agent.name)
+    rule, until, by = holding_rule(kernel, live)
+    expected = forecast(kernel, live)
+    return Why(
+        run_id,
+        live.state,
+        rule,
+        until,
+        by,
+        live.lane.name,
+        live.agent.name,
+        live.session.key,
+        expected.place,
+        expected.exact,
+        expected.starts_in,
+    )
+
+
+def holding_rule(kernel: Kernel, live: LiveRun) -> tuple[Rule, Instant | None, RunId | None]:
+    """The one rule to lift before this run could start, in the order in which they are asked."""
+    stage = kernel.stage
+    session = live.session
+    if live.ties is not None and live.ties.absorbed_by is not None:
+        return Rule.STEERED, None, live.ties.absorbed_by.run.id
+    if live.held is Rule.DEBOUNCE:
+        return Rule.DEBOUNCE, _window_end(live), None
+    if live.held is Rule.NOT_DUE:
+        return Rule.NOT_DUE, live.run.due_at, None
+    head = session.waiting[0]
+    if head is not live:
+        return Rule.SESSION_ORDER, None, head.run.id
+    bar = stage.session_bar(live)
+    if bar is not None:
+        by = session.running[0].run.id if bar[0] in _SESSION_RULES else None
+        return *bar, by
+    bar = stage.floor.bar(live, stage.now)
+    if bar is not None:
+        return *bar, None
+    return Rule.STARTING, None, None
+
+
+def lane_views(kernel: Kernel) -> tuple[LaneView, ...]:
+    """Every lane with what runs and what waits in it."""
+    stage = kernel.stage
+    waiting = dict.fromkeys(stage.floor.lanes, 0)
+    for live in stage.runs.values():
+        if not live.ticket:
+            waiting[live.lane.name] += 1
+    running = dict.fromkeys(stage.floor.lanes, 0)
+    for live in stage.attempts.values():
+        running[live.lane.name] += 1
+    return tuple(
+        LaneView(name, lane.width, running[name], waiting[name], lane.reserve, lane.started)
+        for name, lane in stage.floor.lanes.items()
+    )
+
+
+def session_views(kernel: Kernel) -> tuple[SessionView, ...]:
+    """Every session that is not idle here."""
+    return tuple(
+        SessionView(
+            session.key,
+            tuple(live.run.id for live in session.running),
+            tuple(live.run.id for live in session.waiting),
+            tuple(
+                live.run.id
+                for buffer in (session.buffers or {}).values()
+                for live in buffer.messages
+            ),
+            session.memory.options,
+        )
+        for session in kernel.stage.sessions.values()
+    )
+
+
+def _window_end(live: LiveRun) -> Instant | None:
+    for buffer in (live.session.buffers or {}).values():
+        if live in buffer.messages:
+            return buffer.closes_at
+    return None
+
+
+def queue_status(kernel: Kernel, key: SessionKey) -> str:
+    """One line for `/queue status`: what runs, what waits, and by which settings."""
+    session = kernel.stage.sessions.get(key)
+    running = len(session.running) if session else 0
+    waiting = len(session.waiting) + session.buffered if session else 0
+    own = session.memory.options if session else None
+    settings = kernel.queue_settings(own)
+    return (
+        f"{running} running, {waiting} waiting; mode {settings.mode}, cap {settings.cap}, "
+        f"drop {settings.drop}, debounce {span_text(settings.debounce)}"
+    )

@@ -1,0 +1,348 @@
+"""What a user holds: agents are registered on it, work is sent to it, and it shows what it is doing."""
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType, TracebackType
+from typing import Self, TypedDict, TypeVar, Unpack, assert_never
+
+import msgspec
+
+from headway.config import lane_settings, settings_from
+from headway.core import commands
+from headway.core.actions import Stopped
+from headway.core.request import (
+    AGENT_CHECKS,
+    Duration,
+    SubmitOptions,
+    agent_name,
+    queue_options,
+    whole_number,
+)
+from headway.model.errors import InvalidInput, NotRunning, UnknownName, UnknownOption
+from headway.model.run import AgentName, LaneName, QueueOptions, Route, RunId, SessionKey
+from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits, Settings
+from headway.model.time import instant_of, span
+from headway.model.views import LaneView, RunView, SessionView, Why
+from headway.model.words import State
+from headway.ports import Clock, RunPage, RunQuery
+from headway.runtime.bus import Listener
+from headway.runtime.engine import Engine, Hook, TokenEstimate, WaitCallback
+from headway.runtime.handle import Handle
+from headway.runners.function import AgentFunction
+from headway.turn import Runner
+from headway.wiring import MEMORY, build_engine, build_runner, check_store
+
+SomeFunction = TypeVar("SomeFunction", bound=AgentFunction)
+SomeHook = TypeVar("SomeHook", bound=Hook)
+SomeCallback = TypeVar("SomeCallback", bound=WaitCallback)
+SomeEstimate = TypeVar("SomeEstimate", bound=TokenEstimate)
+
+
+class AgentOptions(TypedDict, total=False):
+    """All that can be said about an agent besides its name."""
+
+    weight: int
+    steerable: bool
+    preemptible: bool
+    provider: str
+    max_inflight: int
+    runs_per_minute: int
+    tokens_per_minute: int
+    lane: str
+    timeout: Duration
+    max_attempts: int
+    retries: int
+
+
+class QueueChoices(TypedDict, total=False):
+    """The options of one session's queue."""
+
+    mode: str
+    cap: int
+    drop: str
+    debounce: Duration
+    steer_fallback: str
+    max_concurrent: int
+
+
+class LimitChoices(TypedDict, total=False):
+    """The limits for tasks."""
+
+    max_queue: int
+    max_queue_per_agent: int
+    max_inflight: int
+    max_inflight_per_agent: int
+
+
+class Headway:
+    """The scheduler. Register agents, then use it as an async context manager."""
+
+    def __init__(
+        self,
+        store: str = MEMORY,
+        *,
+        lanes: Mapping[str, int | LaneSettings] | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._store = check_store(store)
+        self._clock = clock
+        settings = settings if settings is not None else settings_from(os.environ)
+        if lanes is not None:
+            checked = {
+                LaneName(name): lane_settings(f"lanes.{name}", width)
+                for name, width in lanes.items()
+            }
+            merged = MappingProxyType({**settings.lanes, **checked})
+            settings = msgspec.structs.replace(settings, lanes=merged)
+        self.settings = settings
+        self._agents: dict[AgentName, tuple[Runner, AgentSettings]] = {}
+        self._before: list[Hook] = []
+        self._on_wait: list[WaitCallback] = []
+        self._estimate: TokenEstimate | None = None
+        self._engine: Engine | None = None
+
+    # Registering.
+
+    def agent(
+        self, name: str, **options: Unpack[AgentOptions]
+    ) -> Callable[[SomeFunction], SomeFunction]:
+        """Register a function, async or plain, as an agent. It gets a `Turn` and returns its reply."""
+        checked = agent_name(name)
+        settings = _agent_settings(options)
+
+        def register(function: SomeFunction) -> SomeFunction:
+            self.add_agent(checked, build_runner(function), settings)
+            return function
+
+        return register
+
+    def add_agent(
+        self, name: str, runner: Runner, settings: AgentSettings | None = None
+    ) -> None:
+        """Register any runner as an agent."""
+        checked = agent_name(name)
+        if checked in self._agents:
+            raise InvalidInput("agent", name, "a name that is not taken yet")
+        settings = settings or AgentSettings()
+        self._agents[checked] = (runner, settings)
+        if self._engine is not None:
+            self._engine.register(checked, runner, settings)
+
+    def before(self, hook: SomeHook) -> SomeHook:
+        """Call this just before each attempt: it may change the turn, or raise `Refuse` (S-11)."""
+        self._before.append(hook)
+        return hook
+
+    def on_wait(self, callback: SomeCallback) -> SomeCallback:
+        """Call this when a run starts that had to wait long (L-7)."""
+        self._on_wait.append(callback)
+        return callback
+
+    def token_estimate(self, estimate: SomeEstimate) -> SomeEstimate:
+        """Ask this for (tokens, context window) of a session before it runs more than one at once (S-2)."""
+        self._estimate = estimate
+        if self._engine is not None:
+            self._engine.set_estimate(estimate)
+        return estimate
+
+    # Life.
+
+    async def start(self) -> None:
+        """Begin to run. `async with` does it for you."""
+        if self._engine is not None:
+            return
+        engine = build_engine(self._store, self.settings, self._clock)
+        for name, (runner, settings) in self._agents.items():
+            engine.register(name, runner, settings)
+        engine.before = self._before
+        engine.on_wait = self._on_wait
+        if self._estimate is not None:
+            engine.set_estimate(self._estimate)
+        await engine.start()
+        self._engine = engine
+
+    async def drain(self, grace: Duration | None = None) -> None:
+        """Refuse new work, let running work finish within the grace, cut the rest (L-5)."""
+        await self.engine.drain(None if grace is None else span(grace, "grace"))
+
+    async def restart(self, grace: Duration | None = None) -> None:
+        """Drain and come back in place, as a new incarnation; waiting work is kept (L-6)."""
+        await self.engine.restart(None if grace is None else span(grace, "grace"))
+
+    async def close(self, grace: Duration | None = None) -> None:
+        """Drain, then end. Safe to call twice."""
+        engine = self._engine
+        if engine is not None:
+            await engine.close(None if grace is None else span(grace, "grace"))
+            self._engine = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close(0 if error is not None else None)
+
+    # Working.
+
+    async def send(self, agent: str, text: str = "", **options: Unpack[SubmitOptions]) -> str:
+        """Ask an agent and wait for its reply. Raises if there is none: `RunFailed`, `QueueDropped`, …"""
+        handle = await self.engine.ask(agent, text, options)
+        return await handle.reply()
+
+    async def submit(
+        self, agent: str, text: str = "", **options: Unpack[SubmitOptions]
+    ) -> Handle:
+        """Ask an agent and go on; the handle waits, streams, cancels. Raises if the run is refused at once."""
+        return await self.engine.ask(agent, text, options)
+
+    async def cancel(self, run: str | Handle) -> Stopped:
+        """Cancel one run and all that it started."""
+        return await self.engine.cancel(_id(run))
+
+    async def stop(self, session: str) -> Stopped:
+        """`/stop`: cancel the session's oldest running turn."""
+        return await self.engine.stop(SessionKey(session))
+
+    async def stop_all(
+        self,
+        session: str,
+        *,
+        sent_at: datetime | None = None,
+        message_id: str | None = None,
+        route: Route | None = None,
+    ) -> Stopped:
+        """`/stopall`: end all of the session; messages sent before this arrive too late."""
+        return await self.engine.stop_all(
+            SessionKey(session),
+            sent_at=None if sent_at is None else instant_of(sent_at, "sent_at"),
+            message_id=message_id,
+            route=route,
+        )
+
+    async def command(
+        self,
+        session: str,
+        text: str,
+        *,
+        sent_at: datetime | None = None,
+        message_id: str | None = None,
+        route: Route | None = None,
+    ) -> str | None:
+        """Carry out a chat command and answer its reply; None if the text is no command (S-5, S-9)."""
+        key = SessionKey(session)
+        match commands.parse(text):
+            case None:
+                return None
+            case commands.StopOne():
+                return str(await self.stop(session))
+            case commands.StopEverything():
+                stopped = await self.stop_all(
+                    session, sent_at=sent_at, message_id=message_id, route=route
+                )
+                return str(stopped)
+            case commands.QueueStatus():
+                return self.engine.queue_status(key)
+            case commands.QueueClear():
+                return f"{await self.engine.clear_session(key)} waiting cleared"
+            case commands.QueueReset():
+                await self.engine.configure(key, None)
+                return "queue options reset"
+            case commands.QueueSet(options):
+                await self.engine.configure(key, options)
+                return self.engine.queue_status(key)
+            case other:
+                assert_never(other)
+
+    async def set_queue(self, session: str, **options: Unpack[QueueChoices]) -> None:
+        """Give one session its own queue options; with none, it follows the wider settings again."""
+        checked: QueueOptions | None = queue_options(options) if options else None
+        await self.engine.configure(SessionKey(session), checked)
+
+    # Lanes and limits, live.
+
+    def set_lane(self, name: str, width: int | LaneSettings) -> None:
+        """Make a lane or change its width, at once; 0 pauses it (L-1, L-2)."""
+        self.engine.set_lane(LaneName(name), lane_settings(f"lanes.{name}", width))
+
+    def clear_lane(self, name: str) -> int:
+        """End all that waits in a lane; what runs goes on (L-5). Answers how many ended."""
+        return self.engine.clear_lane(LaneName(name))
+
+    def set_limits(self, **limits: Unpack[LimitChoices]) -> None:
+        """Change the limits for tasks; those not named stay as they are (F-1)."""
+        known = Limits.__struct_fields__
+        for name, value in limits.items():
+            if name not in known:
+                raise UnknownOption(name, known)
+            whole_number(0, 1_000_000)(value, name)
+        current = self.engine.kernel.stage.floor.limits
+        self.engine.set_limits(msgspec.structs.replace(current, **limits))
+
+    # Reading.
+
+    def lanes(self) -> Mapping[str, LaneView]:
+        """Every lane of this node: how wide, how full, how many wait."""
+        return {lane.name: lane for lane in self.engine.lanes()}
+
+    def sessions(self) -> Mapping[str, SessionView]:
+        """Every session that has work here."""
+        return {session.key: session for session in self.engine.sessions()}
+
+    async def runs(
+        self,
+        *,
+        agent: str | None = None,
+        session: str | None = None,
+        state: State | str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> RunPage:
+        """Runs, newest first, a page at a time."""
+        if state is not None and state not in set(State):
+            raise UnknownName("state", state, State)
+        whole_number(1, 1000)(limit, "limit")
+        checked = None if state is None else State(state)
+        return await self.engine.runs(RunQuery(agent, session, checked, limit, cursor))
+
+    async def run(self, run: str | Handle) -> RunView:
+        """One run as it is now."""
+        return await self.engine.find(_id(run))
+
+    async def why(self, run: str | Handle) -> Why:
+        """Why a run waits: the rule that holds it, its place in line, and an estimate (X-1)."""
+        return await self.engine.why(_id(run))
+
+    def events(self, keep: int = 10_000) -> Listener:
+        """Everything that happens from now on: `async for event in hw.events()`."""
+        return self.engine.bus.listen(keep)
+
+    @property
+    def engine(self) -> Engine:
+        """The running engine. Most programs never need it."""
+        if self._engine is None:
+            raise NotRunning
+        return self._engine
+
+
+def _id(run: str | Handle) -> RunId:
+    return run.id if isinstance(run, Handle) else RunId(run)
+
+
+def _agent_settings(options: Mapping[str, object]) -> AgentSettings:
+    said: dict[str, object] = {}
+    for name, value in options.items():
+        check = AGENT_CHECKS.get(name)
+        if check is None:
+            raise UnknownOption(name, AGENT_CHECKS)
+        if value is not None:
+            said[name] = check(value, name)
+    budget = Budget(said.pop("runs_per_minute", None), said.pop("tokens_per_minute", None))  # type: ignore[arg-type]
+    return AgentSettings(budget=budget, **said)  # type: ignore[arg-type]

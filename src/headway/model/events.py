@@ -1,0 +1,213 @@
+"""The one catalogue of what can be heard from a node. Logs, metrics, streams and screens derive from it."""
+
+from typing import ClassVar
+
+from headway.model.run import AgentName, LaneName, Route, RunId, SessionKey
+from headway.model.time import Instant, Span
+from headway.model.value import Value
+from headway.model.words import Cut, Reason, Source, State
+
+
+class Event(Value, frozen=True, tag_field="event", tag=True):
+    """Something that happened, at an instant. `notable` ones are logged even if nobody listens."""
+
+    notable: ClassVar[bool] = False
+
+    at: Instant
+
+
+class RunSubmitted(Event, frozen=True):
+    run_id: RunId
+    agent: AgentName
+    session: SessionKey
+    lane: LaneName
+    source: Source
+
+
+class RunStarted(Event, frozen=True):
+    run_id: RunId
+    agent: AgentName
+    session: SessionKey
+    lane: LaneName
+    attempt: int
+
+
+class RunFinished(Event, frozen=True):
+    run_id: RunId
+    agent: AgentName
+    session: SessionKey
+    lane: LaneName
+    attempt: int
+    state: State
+    reason: Reason | None = None
+    error: str = ""
+    into: RunId | None = None
+
+
+class RunQueuedAgain(Event, frozen=True):
+    """A run lives on after an attempt that was cut or failed."""
+
+    run_id: RunId
+    agent: AgentName
+    session: SessionKey
+    cut: Cut | None = None
+    until: Instant | None = None
+    error: str = ""
+
+
+class RunsMerged(Event, frozen=True):
+    run_id: RunId
+    session: SessionKey
+    parts: tuple[RunId, ...]
+
+
+class RunWaited(Event, frozen=True):
+    """A run started after a long wait, with so many starts of its lane before it (L-7)."""
+
+    notable = True
+
+    run_id: RunId
+    lane: LaneName
+    waited: Span
+    ahead: int
+
+
+class AttemptCancelled(Event, frozen=True):
+    """A live attempt was asked to end."""
+
+    run_id: RunId
+    session: SessionKey
+    cut: Cut
+
+
+class AttemptAbandoned(Event, frozen=True):
+    """An attempt ignored its cancellation for the whole grace and was left behind (S-3)."""
+
+    notable = True
+
+    run_id: RunId
+    agent: AgentName
+
+
+class LateResult(Event, frozen=True):
+    """An attempt that counts no longer returned; its result was thrown away (R-4)."""
+
+    notable = True
+
+    run_id: RunId
+    agent: AgentName
+
+
+class MessageSteered(Event, frozen=True):
+    """A running turn took a message from its inbox."""
+
+    message: RunId
+    into: RunId
+
+
+class OutputEmitted(Event, frozen=True):
+    run_id: RunId
+    session: SessionKey
+    text: str
+
+
+class OutboundEmpty(Event, frozen=True):
+    """A turn was cancelled: channels end their typing indicators (S-10)."""
+
+    run_id: RunId
+    session: SessionKey
+    route: Route | None = None
+
+
+class TokensUsed(Event, frozen=True):
+    run_id: RunId
+    agent: AgentName
+    tokens_in: int
+    tokens_out: int
+
+
+class ProviderHeld(Event, frozen=True):
+    """A provider's rate limit holds back every agent that shares its key (X-6)."""
+
+    notable = True
+
+    provider: str
+    until: Instant
+
+
+class SessionStopped(Event, frozen=True):
+    session: SessionKey
+    running: int
+    waiting: int
+    everything: bool
+
+
+class LaneChanged(Event, frozen=True):
+    lane: LaneName
+    width: int
+    reserve: int
+
+
+class LaneCleared(Event, frozen=True):
+    lane: LaneName
+    ended: int
+
+
+class LimitsChanged(Event, frozen=True):
+    max_queue: int
+    max_queue_per_agent: int
+    max_inflight: int
+    max_inflight_per_agent: int
+
+
+class NodeDraining(Event, frozen=True):
+    notable = True
+
+    running: int
+
+
+class NodeRestarted(Event, frozen=True):
+    notable = True
+
+    incarnation: int
+
+
+class CallbackFailed(Event, frozen=True):
+    """A function given by the user raised or was too slow; the scheduler goes on without it."""
+
+    notable = True
+
+    callback: str
+    error: str
+
+
+class EventsMissed(Event, frozen=True):
+    """This listener was too slow: so many events were left out here."""
+
+    count: int
+
+
+CATALOGUE: tuple[type[Event], ...] = (
+    RunSubmitted,
+    RunStarted,
+    RunFinished,
+    RunQueuedAgain,
+    RunsMerged,
+    RunWaited,
+    AttemptCancelled,
+    AttemptAbandoned,
+    LateResult,
+    MessageSteered,
+    OutputEmitted,
+    OutboundEmpty,
+    TokensUsed,
+    ProviderHeld,
+    SessionStopped,
+    LaneChanged,
+    LaneCleared,
+    LimitsChanged,
+    NodeDraining,
+    NodeRestarted,
+    CallbackFailed,
+    EventsMissed,
+)

@@ -1,0 +1,105 @@
+"""What readers see: snapshots of runs, lanes and sessions, and why a run waits."""
+
+from headway.model.outcome import Outcome
+from headway.model.run import AgentName, LaneName, QueueOptions, Run, RunId, SessionKey
+from headway.model.time import Instant, Span, instant_text, span_text
+from headway.model.value import Value
+from headway.model.words import Rule, State
+
+
+class RunView(Value, frozen=True):
+    """A run as it is at one moment."""
+
+    run: Run
+    state: State
+    attempt: int = 0
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    outcome: Outcome | None = None
+    cancelling: bool = False
+
+    @property
+    def id(self) -> RunId:
+        return self.run.id
+
+
+class LaneView(Value, frozen=True):
+    """How full a lane is."""
+
+    name: LaneName
+    width: int
+    running: int
+    waiting: int
+    reserve: int = 0
+    started: int = 0
+
+
+class SessionView(Value, frozen=True):
+    """What a session is at."""
+
+    key: SessionKey
+    running: tuple[RunId, ...] = ()
+    waiting: tuple[RunId, ...] = ()
+    debouncing: tuple[RunId, ...] = ()
+    options: QueueOptions | None = None
+
+
+class Why(Value, frozen=True):
+    """Which rule holds a run, its place in line, and when it may start (X-1)."""
+
+    run_id: RunId
+    state: State
+    rule: Rule | None = None
+    """None: it runs or has ended, nothing holds it."""
+    until: Instant | None = None
+    by: RunId | None = None
+    """The run that is in the way, if it is one."""
+    lane: LaneName | None = None
+    agent: AgentName | None = None
+    session: SessionKey | None = None
+    place: int | None = None
+    """How many runs start before it, if nothing else arrives."""
+    exact: bool = True
+    """False: too much waits to try it out; the place is the number that rank before it."""
+    starts_in: Span | None = None
+    """A guess from how long its agents' runs took lately."""
+
+    def __str__(self) -> str:
+        if self.rule is None:
+            return f"run {self.run_id} is {self.state}: nothing holds it"
+        text = _SENTENCES[self.rule].format(
+            by=self.by,
+            lane=self.lane,
+            agent=self.agent,
+            session=self.session,
+            until=instant_text(self.until) if self.until is not None else "later",
+        )
+        if self.place is not None:
+            about = "" if self.exact else "about "
+            text += f"; {about}{self.place} start{'' if self.place == 1 else 's'} before it"
+        if self.starts_in:
+            text += f", in about {span_text(self.starts_in)}"
+        return text
+
+
+_SENTENCES: dict[Rule, str] = {
+    Rule.NOT_DUE: "not due before {until}",
+    Rule.DEBOUNCE: "more text may follow: collecting until {until}",
+    Rule.RETRY: "tried again at {until}",
+    Rule.COLLECTING: "waits for a quiet moment, until {until}",
+    Rule.SESSION_BUSY: "session {session} is busy with run {by}",
+    Rule.SESSION_ORDER: "run {by} of session {session} comes first",
+    Rule.SESSION_THROTTLED: "session {session} has little context left, so it runs one at a time: run {by}",
+    Rule.ESTIMATING: "finding out how much context session {session} has left",
+    Rule.STEERED: "taken over by run {by}",
+    Rule.RATE_LIMITED: "the provider of agent {agent} asked to wait until {until}",
+    Rule.AGENT_BUDGET: "agent {agent} has used up its budget until {until}",
+    Rule.LANE_BUDGET: "lane {lane} has used up its budget until {until}",
+    Rule.AGENT_QUOTA: "agent {agent} has as many tasks in flight as it may",
+    Rule.INFLIGHT_LIMIT: "as many tasks are in flight as may be",
+    Rule.LANE_PAUSED: "lane {lane} is paused",
+    Rule.LANE_RESERVED: "the free slots of lane {lane} are reserved for interactive work",
+    Rule.LANE_FULL: "lane {lane} is full",
+    Rule.DRAINING: "the node is draining: it starts nothing new",
+    Rule.STARTING: "about to start",
+}

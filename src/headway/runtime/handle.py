@@ -1,0 +1,120 @@
+"""A caller's hold on a run: wait for it, watch it, cancel it."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from headway.core.actions import Stopped
+from headway.model.outcome import Outcome, error_of
+from headway.model.run import RunId
+from headway.model.words import State
+
+
+class HandleDesk(Protocol):
+    """What a handle asks of its engine."""
+
+    async def cancel(self, run_id: RunId) -> Stopped: ...
+
+    async def state(self, run_id: RunId) -> State: ...
+
+    def awaits(self, ticket: int, child: RunId) -> None: ...
+
+    def resumes(self, ticket: int, child: RunId) -> None: ...
+
+
+class Handle:
+    """One run, as its caller sees it. Every handle is told the outcome, however the run ends (R-2)."""
+
+    __slots__ = ("_desk", "_followers", "_output", "_parent", "_settled", "_waiters", "id", "outcome")
+
+    def __init__(self, desk: HandleDesk, run_id: RunId, parent: int = 0) -> None:
+        self._desk = desk
+        self._parent = parent
+        self._waiters: list[asyncio.Future[None]] | None = None
+        self._followers: list[Handle] | None = None
+        self._output: deque[str] | None = None
+        self._settled: Outcome | None = None
+        self.id = run_id
+        self.outcome: Outcome | None = None
+        """How this run ended, once it has. A merged run's reply comes with `wait`."""
+
+    async def wait(self) -> Outcome:
+        """The outcome; of a merged run, that of the run which took it over (S-7)."""
+        if self._settled is None:
+            if self._parent:
+                self._desk.awaits(self._parent, self.id)
+            try:
+                while self._settled is None:
+                    await self._next_change()
+            finally:
+                if self._parent:
+                    self._desk.resumes(self._parent, self.id)
+        return self._settled
+
+    async def reply(self) -> str:
+        """The agent's text, or an error that says why there is none."""
+        outcome = await self.wait()
+        if outcome.state is not State.DONE:
+            raise error_of(self.id, outcome)
+        return outcome.text
+
+    async def stream(self) -> AsyncIterator[str]:
+        """The pieces that the agent emits, from now until the run ends."""
+        output = self._output = self._output or deque()
+        while self._settled is None or output:
+            while output:
+                yield output.popleft()
+            if self._settled is None:
+                await self._next_change()
+
+    async def cancel(self) -> Stopped:
+        """Cancel the run and all that it started. Answers what was reached."""
+        return await self._desk.cancel(self.id)
+
+    async def state(self) -> State:
+        if self.outcome is not None:
+            return self.outcome.state
+        return await self._desk.state(self.id)
+
+    def settle(self, outcome: Outcome) -> None:
+        """For the engine: the caller is told now."""
+        if self.outcome is None:
+            self.outcome = outcome
+        self._settled = outcome
+        self._notify()
+        if self._followers is not None:
+            for follower in self._followers:
+                follower.settle(outcome)
+            self._followers = None
+
+    def follow(self, other: "Handle", merged: Outcome) -> None:
+        """For the engine: this run was merged into the other; its caller gets the other's reply."""
+        self.outcome = merged
+        if other._settled is not None:
+            self.settle(other._settled)
+        elif other._followers is None:
+            other._followers = [self]
+        else:
+            other._followers.append(self)
+
+    def push(self, text: str) -> None:
+        """For the engine: the agent emitted something."""
+        if self._output is not None:
+            self._output.append(text)
+            self._notify()
+        for follower in self._followers or ():
+            follower.push(text)
+
+    async def _next_change(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        if self._waiters is None:
+            self._waiters = []
+        self._waiters.append(waiter)
+        await waiter
+
+    def _notify(self) -> None:
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)

@@ -1,0 +1,33 @@
+"""Ids of runs: unique over all nodes, in the order of their making on each."""
+
+import secrets
+from itertools import count
+
+from headway.model.run import RunId
+from headway.model.time import MILLISECOND, Instant
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+class RunIds:
+    """Makes ids such as `1k3f9a2xq-42`: a prefix for this incarnation of a node, and a number."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = f"{prefix}-"
+        self._numbers = count(1)
+
+    @classmethod
+    def for_node(cls, started_at: Instant) -> "RunIds":
+        stamp = _base32(started_at // MILLISECOND)
+        return cls(f"{stamp}{_base32(secrets.randbits(30))}")
+
+    def next(self) -> RunId:
+        return RunId(f"{self._prefix}{next(self._numbers)}")
+
+
+def _base32(number: int) -> str:
+    text = ""
+    while number:
+        number, digit = divmod(number, 32)
+        text = _DIGITS[digit] + text
+    return text or "0"

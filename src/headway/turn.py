@@ -1,0 +1,220 @@
+"""A turn: what an agent is given for one attempt, and its way to talk back."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from headway.core.actions import Start
+from headway.model.errors import InvalidInput, TurnOver
+from headway.model.outcome import Attachment
+from headway.model.run import AgentName, Route, Run, RunId, Sender, SessionKey
+from headway.model.time import as_datetime
+from headway.model.value import Value
+from headway.model.words import Cut
+from headway.ports import Desk, SubRun
+
+Result = TypeVar("Result")
+
+
+class Fence(Value, frozen=True, order=True):
+    """Grows with every attempt of a session, on whatever node: a tool that saw a higher one refuses a lower (X-4)."""
+
+    epoch: int
+    ticket: int
+
+    def __str__(self) -> str:
+        return f"{self.epoch}.{self.ticket}"
+
+
+class Message(Value, frozen=True):
+    """A message that was steered into a running turn."""
+
+    id: RunId
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+    sender: Sender | None = None
+
+
+class Inbox:
+    """Messages steered into a turn. Taking one is its receipt: it will not become a turn of its own (X-2)."""
+
+    def __init__(self, desk: Desk, ticket: int) -> None:
+        self._desk = desk
+        self._ticket = ticket
+        self._offered: deque[Run] = deque()
+        self._arrived = asyncio.Event()
+
+    def poll(self) -> Message | None:
+        """The next message if there is one, at once."""
+        while self._offered:
+            run = self._offered.popleft()
+            if self._desk.take_message(self._ticket, run.id):
+                return Message(run.id, run.text, run.attachments, run.sender)
+        self._arrived.clear()
+        return None
+
+    async def get(self) -> Message:
+        """The next message, as soon as there is one."""
+        while (message := self.poll()) is None:
+            await self._arrived.wait()
+        return message
+
+    def offer(self, run: Run) -> None:
+        """For the engine: a message for this turn has come."""
+        self._offered.append(run)
+        self._arrived.set()
+
+    def withdraw(self, run_id: RunId) -> None:
+        """For the engine: the message is not for this turn any more."""
+        self._offered = deque(run for run in self._offered if run.id != run_id)
+
+
+class Turn:
+    """One attempt of a run, as its agent sees it."""
+
+    __slots__ = ("_context", "_desk", "_inbox", "_loop", "begun", "cut", "over", "run", "start", "text")
+
+    def __init__(self, desk: Desk, start: Start, loop: asyncio.AbstractEventLoop) -> None:
+        self._desk = desk
+        self._loop = loop
+        self._inbox: Inbox | None = None
+        self._context: dict[str, object] | None = None
+        self.start = start
+        run = self.run = start.run
+        self.text = with_note(run) if run.overflow else run.text
+        """What was said, with the note about dropped messages in front. A hook may change it."""
+        self.cut: Cut | None = None
+        self.begun = False
+        self.over = False
+
+    @property
+    def id(self) -> RunId:
+        return self.run.id
+
+    @property
+    def agent(self) -> AgentName:
+        return self.run.agent
+
+    @property
+    def session(self) -> SessionKey:
+        return self.run.session
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        return self.run.attachments
+
+    @property
+    def sender(self) -> Sender | None:
+        return self.run.sender
+
+    @property
+    def route(self) -> Route | None:
+        return self.run.route
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first try. A higher one may find traces of an earlier attempt's work."""
+        return self.start.attempt
+
+    @property
+    def trace_id(self) -> str:
+        return self.run.trace_id or self.run.id
+
+    @property
+    def deadline(self) -> datetime | None:
+        at = self.run.deadline_at
+        return None if at is None else as_datetime(at)
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.start.epoch, self.start.ticket)
+
+    @property
+    def overflow(self) -> tuple[str, ...]:
+        """One line of each message that a full queue dropped since the last turn (S-6)."""
+        return self.run.overflow
+
+    @property
+    def context(self) -> dict[str, object]:
+        """A place for hooks to leave things for the agent."""
+        if self._context is None:
+            self._context = {}
+        return self._context
+
+    @property
+    def inbox(self) -> Inbox:
+        """Messages steered into this turn; the agent must be registered as steerable."""
+        if self._inbox is None:
+            self._inbox = Inbox(self._desk, self.start.ticket)
+        return self._inbox
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether this attempt was asked to end. Sync agents look here now and then."""
+        return self.cut is not None
+
+    def raise_if_cancelled(self) -> None:
+        if self.cut is not None:
+            raise asyncio.CancelledError(self.cut)
+
+    def emit(self, text: str) -> None:
+        """Stream a piece of output to whoever listens, before the reply is whole."""
+        if not self.over:
+            self._on_loop(lambda: self._desk.emit(self.start.ticket, text))
+
+    def usage(self, input: int = 0, output: int = 0) -> None:  # noqa: A002 - the usual names of both counts
+        """Report tokens: budgets count them, estimates and logs show them."""
+        for field, count in (("input", input), ("output", output)):
+            if count < 0:
+                raise InvalidInput(field, count, "a whole number from 0 up")
+        if not self.over:
+            self._on_loop(lambda: self._desk.use(self.start.ticket, input, output))
+
+    async def submit(self, agent: str, text: str = "", **options: object) -> SubRun:
+        """Start a sub-run and go on. It ends with this turn if that is stopped."""
+        if self.over or self.cut is not None:
+            raise TurnOver(self.run.id)
+        return await self._desk.delegate(self.start.ticket, agent, text, options)
+
+    async def delegate(self, agent: str, text: str = "", **options: object) -> str:
+        """Ask another agent and wait for its reply. Meanwhile this turn lends it its slot (L-4)."""
+        child = await self.submit(agent, text, **options)
+        return await child.reply()
+
+    def wait_for(self, work: Coroutine[object, object, Result]) -> Result:
+        """For sync agents: run an awaitable of this turn on the engine's loop, and wait for it."""
+        if self._in_loop():
+            work.close()
+            raise InvalidInput("work", "an await", "awaited directly: this agent is async")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _in_loop(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def _on_loop(self, call: Callable[[], None]) -> None:
+        if self._in_loop():
+            call()
+        else:
+            self._loop.call_soon_threadsafe(call)
+
+
+class Runner(Protocol):
+    """Executes attempts: a function, an HTTP endpoint, a command, a pane.
+
+    What `run` gives ends only when the work is really over, also after a cancel: the session's slot hangs on it
+    (S-3).
+    """
+
+    @property
+    def run(self) -> Callable[[Turn], Awaitable[object]]: ...
+
+
+def with_note(run: Run) -> str:
+    """The text of a run behind a note about the messages that were dropped before it."""
+    lines = "\n".join(f"- {line}" for line in run.overflow)
+    return f"[Dropped while busy:\n{lines}]\n{run.text}"
