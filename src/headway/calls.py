@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
@@ -52,17 +52,7 @@ def in_thread(
     return future
 
 
-async def call_bounded(
-    function: Callable[..., object], *args: object, within_s: float
-) -> object:
-    """Call a user's function, sync or async, and give up on it after a while."""
-
-    async def call() -> object:
-        if is_async(function):
-            result = function(*args)
-            assert isinstance(result, Awaitable)
-            return await result
-        result = await in_thread(function, *args)
-        return await result if inspect.isawaitable(result) else result
-
-    return await asyncio.wait_for(call(), within_s)
+async def call(function: Callable[..., object], *args: object) -> object:
+    """Call a user's function: an async one here, a plain one in a thread, because it may block."""
+    result = function(*args) if is_async(function) else await in_thread(function, *args)
+    return await result if inspect.isawaitable(result) else result

@@ -19,6 +19,8 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
     for name, value in environment.items():
         if name.startswith(_LANE_PREFIX):
             written = name.removeprefix(_LANE_PREFIX).lower()
+            if not written:
+                raise InvalidInput(name, value, "followed by the name of a lane")
             lane = LANE_ALIASES.get(written, LaneName(written))
             lanes[lane] = LaneSettings(_number(name, value))
     limits = Limits()
@@ -41,6 +43,7 @@ def lane_settings(field: str, value: object) -> LaneSettings:
 
 
 def _number(field: str, value: str) -> int:
-    if not value.isascii() or not value.isdigit() or int(value) > MAX_WIDTH:
+    plain = value.isascii() and value.isdigit() and len(value) <= len(str(MAX_WIDTH))
+    if not plain or int(value) > MAX_WIDTH:
         raise InvalidInput(field, value, f"a whole number from 0 to {MAX_WIDTH}")
     return int(value)

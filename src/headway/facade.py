@@ -1,7 +1,7 @@
 """What a user holds: agents are registered on it, work is sent to it, and it shows what it is doing."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType, TracebackType
 from typing import Self, TypedDict, TypeVar, Unpack, assert_never
@@ -197,11 +197,11 @@ class Headway:
         handle = await self.engine.ask(agent, text, options)
         return await handle.reply()
 
-    async def submit(
+    def submit(
         self, agent: str, text: str = "", **options: Unpack[SubmitOptions]
-    ) -> Handle:
+    ) -> Awaitable[Handle]:
         """Ask an agent and go on; the handle waits, streams, cancels. Raises if the run is refused at once."""
-        return await self.engine.ask(agent, text, options)
+        return self.engine.ask(agent, text, options)
 
     async def cancel(self, run: str | Handle) -> Stopped:
         """Cancel one run and all that it started."""
@@ -249,7 +249,7 @@ class Headway:
                 )
                 return str(stopped)
             case commands.QueueStatus():
-                return self.engine.queue_status(key)
+                return await self.engine.queue_status(key)
             case commands.QueueClear():
                 return f"{await self.engine.clear_session(key)} waiting cleared"
             case commands.QueueReset():
@@ -257,7 +257,7 @@ class Headway:
                 return "queue options reset"
             case commands.QueueSet(options):
                 await self.engine.configure(key, options)
-                return self.engine.queue_status(key)
+                return await self.engine.queue_status(key)
             case other:
                 assert_never(other)
 
@@ -270,7 +270,8 @@ class Headway:
 
     def set_lane(self, name: str, width: int | LaneSettings) -> None:
         """Make a lane or change its width, at once; 0 pauses it (L-1, L-2)."""
-        self.engine.set_lane(LaneName(name), lane_settings(f"lanes.{name}", width))
+        checked = lane_settings(f"lanes.{name}", width)
+        self.engine.set_lane(LaneName(name), width if isinstance(width, int) else checked)
 
     def clear_lane(self, name: str) -> int:
         """End all that waits in a lane; what runs goes on (L-5). Answers how many ended."""

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+import msgspec
+
 from headway.core.actions import Start
 from headway.model.errors import InvalidInput, TurnOver
 from headway.model.outcome import Attachment
@@ -71,23 +73,31 @@ class Inbox:
         self._offered = deque(run for run in self._offered if run.id != run_id)
 
 
-class Turn:
+class Turn(msgspec.Struct, eq=False):
     """One attempt of a run, as its agent sees it."""
 
-    __slots__ = ("_context", "_desk", "_inbox", "_loop", "begun", "cut", "over", "run", "start", "text")
+    _desk: Desk
+    _loop: asyncio.AbstractEventLoop
+    start: Start
+    run: Run
+    text: str
+    """What was said, with the note about dropped messages in front. A hook may change it."""
+    cut: Cut | None = None
+    """Why this attempt was asked to end, if it was."""
+    begun: bool = False
+    over: bool = False
+    task: asyncio.Task[None] | None = None
+    """The engine's: what runs this attempt."""
+    _inbox: Inbox | None = None
+    _context: dict[str, object] | None = None
 
-    def __init__(self, desk: Desk, start: Start, loop: asyncio.AbstractEventLoop) -> None:
-        self._desk = desk
-        self._loop = loop
-        self._inbox: Inbox | None = None
-        self._context: dict[str, object] | None = None
-        self.start = start
-        run = self.run = start.run
-        self.text = with_note(run) if run.overflow else run.text
-        """What was said, with the note about dropped messages in front. A hook may change it."""
-        self.cut: Cut | None = None
-        self.begun = False
-        self.over = False
+    @classmethod
+    def of(cls, start: Start, desk: Desk, loop: asyncio.AbstractEventLoop) -> "Turn":
+        run = start.run
+        return cls(desk, loop, start, run, with_note(run) if run.overflow else run.text)
+
+    def __repr__(self) -> str:
+        return f"<Turn {self.run.id} attempt {self.start.attempt}>"
 
     @property
     def id(self) -> RunId:

@@ -14,12 +14,15 @@ NEVER: Instant = 1 << 62
 class Alarm(Generic[Bell]):
     """One instant and what to do then. Cancelling only marks it; the heap is swept now and then."""
 
-    __slots__ = ("at", "bell", "order")
+    __slots__ = ("at", "bell", "order", "waits")
 
     def __init__(self, at: Instant, order: int, bell: Bell) -> None:
         self.at = at
         self.order = order
         self.bell: Bell | None = bell
+        """None: cancelled, or rung already."""
+        self.waits = True
+        """Whether it is still in the heap."""
 
     def __lt__(self, other: "Alarm[Bell]") -> bool:
         return (self.at, self.order) < (other.at, other.order)
@@ -52,6 +55,8 @@ class Alarms(Generic[Bell]):
         if alarm.bell is None:
             return
         alarm.bell = None
+        if not alarm.waits:
+            return
         self._silenced += 1
         if self._silenced > _SWEEP_ABOVE and self._silenced * 2 > len(self._heap):
             self._heap = [kept for kept in self._heap if kept.bell is not None]
@@ -67,16 +72,16 @@ class Alarms(Generic[Bell]):
         self.due_at = heap[0].at if heap else NEVER
         return heap[0].at if heap else None
 
-    def pop_due(self, now: Instant) -> tuple[Instant, Bell] | None:
-        """The earliest alarm that is due by `now`, if any; it rings once."""
+    def take_due(self, now: Instant) -> list[Alarm[Bell]]:
+        """All that is due by `now`, in order. Until it is rung, an alarm can still be cancelled."""
+        due: list[Alarm[Bell]] = []
         heap = self._heap
         while heap and heap[0].at <= now:
             alarm = heappop(heap)
-            bell = alarm.bell
-            if bell is None:
+            alarm.waits = False
+            if alarm.bell is None:
                 self._silenced -= 1
-                continue
-            alarm.bell = None
-            return alarm.at, bell
+            else:
+                due.append(alarm)
         self.due_at = heap[0].at if heap else NEVER
-        return None
+        return due

@@ -9,7 +9,8 @@ from headway.model.run import QueueOptions
 from headway.model.value import Value
 from headway.model.words import Mode
 
-_COMMAND = re.compile(r"/(stop|stopall|queue)(?:@\S+)?(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+_COMMAND = re.compile(r"/(stop|stopall|queue)(?:@\S+)?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _ALLOWED = (
     "/queue status, clear or reset, or a mode and options such as "
     "/queue collect debounce:2s cap:25 drop:summarize"
@@ -78,5 +79,5 @@ def _options(words: list[str]) -> QueueOptions:
         elif name not in _OPTION_NAMES:
             raise InvalidInput("queue", word, _ALLOWED)
         else:
-            said[name] = int(value) if value.isascii() and value.isdigit() else value
+            said[name] = int(value) if _NUMBER.fullmatch(value) else value
     return queue_options(said)

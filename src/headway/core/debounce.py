@@ -26,6 +26,7 @@ def buffer_key(run: Run) -> BufferKey:
         run.deadline_at,
         run.timeout,
         run.queue,
+        run.parent,
     )
 
 

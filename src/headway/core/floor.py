@@ -3,12 +3,11 @@
 The floor knows nothing of sessions' rules. A session posts the one run that it would start next; the floor
 picks among the posted runs of a lane, fairly across agents, in O(log n) whatever their number.
 
-Each lane keeps, for every kind of run, a heap of *flows* (one agent's posted runs) keyed by how much the agent
-has in flight and when it was last served. Keys change as runs start and end. A key that grew is put right when
-it reaches the top; for one that shrank a new entry is pushed, and the old one is recognised by its stamp.
+Each lane keeps, for every kind of run, a heap of *flows* (one agent's posted runs) keyed by their agent's place
+in the fair order. Places change as runs start and end. One that moved back is put right when it reaches the top;
+for one that moved forward a new entry is pushed, and the old one is recognised by its stamp.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
@@ -32,8 +31,13 @@ from headway.model.words import Rule
 _SPARE = 32
 """Outdated heap entries that are tolerated before a heap is rebuilt."""
 
-FlowEntry: TypeAlias = "tuple[float, int, int, Flow]"
-"""Share, turn and stamp of a flow when it was put into its lane's heap."""
+Place: TypeAlias = tuple[int, int, int]
+"""Rounds in flight, strides taken, last service: the least is served next (F-2, X-8)."""
+FlowEntry: TypeAlias = "tuple[Place, int, Flow]"
+"""The agent's place and the flow's stamp when it was put into its lane's heap."""
+
+_STRIDE = 720_720
+"""What one start costs an agent of weight 1; whole for all weights up to 16."""
 
 
 class Purse:
@@ -80,12 +84,11 @@ class AgentLoad:
     inflight: int = 0
     tasks: int = 0
     waiting_tasks: int = 0
-    share: float = 0.0
-    """In flight by weight: who has least goes first."""
-    turn: int = 0
-    """When it was last served; who was served longest ago goes first among equals."""
-    credit: int = 1
-    """Starts left before its turn is over (X-8)."""
+    strides: int = 0
+    """Grows by 1/weight with each start: among equals, who has taken least goes first (X-8)."""
+    served: int = 0
+    """When it was last served; with equal weights, who was served longest ago goes first."""
+    place: Place = (0, 0, 0)
     flows: "list[Flow]" = field(default_factory=list)
     parked: "list[Flow]" = field(default_factory=list)
     free_at: Instant = 0
@@ -122,9 +125,8 @@ class Flow:
 
     def precedes(self, other: "Flow") -> bool:
         mine, theirs = self.first(), other.first()
-        return (self.agent.share, self.agent.turn, mine.rank, mine.order) < (
-            other.agent.share,
-            other.agent.turn,
+        return (self.agent.place, mine.rank, mine.order) < (
+            other.agent.place,
             theirs.rank,
             theirs.order,
         )
@@ -196,7 +198,9 @@ class Floor:
         self.wakes: list[AgentLoad | Lane] = []
         """Those held back until an instant, for which the kernel shall set an alarm."""
         self._stamps = 0
-        self._turns = 0
+        self._services = 0
+        self._strides = 0
+        """The strides of whoever was served last: no agent saves up more by being idle."""
         for name, lane in settings.lanes.items():
             self.set_lane(name, lane, now)
         if MAIN not in self.lanes:
@@ -233,9 +237,9 @@ class Floor:
             agent.provider = self.providers.setdefault(settings.provider, Provider())
             agent.provider.agents.append(agent)
         agent.settings = settings
-        agent.weight = agent.credit = settings.weight
+        agent.weight = settings.weight
         agent.limited = agent.purse is not None or agent.provider is not None
-        self._reweigh(agent)
+        self._replace(agent)
         return agent
 
     def set_lane(self, name: LaneName, settings: LaneSettings, now: Instant) -> Lane:
@@ -277,11 +281,9 @@ class Floor:
             flow.heads = [entry for entry in flow.heads if entry[2].posted]
             heapify(flow.heads)
 
-    def pick(self, lane: Lane, now: Instant) -> LiveRun | None:
-        """The run that starts next in this lane, taken off the floor; None if none may start."""
-        if lane.in_use >= lane.width:
-            return None
-        if lane.purse is not None and self._lane_waits(lane, now):
+    def next_flow(self, lane: Lane, now: Instant) -> Flow | None:
+        """Whose run starts next in this lane; None if none may start."""
+        if lane.in_use >= lane.width or (lane.purse is not None and self._lane_waits(lane, now)):
             return None
         best: Flow | None = None
         for kind in lane.kinds:
@@ -290,24 +292,43 @@ class Floor:
             flow = self._top(lane.heaps[kind], now)
             if flow is None:
                 continue
-            if lane.owed and kind == PLAIN:
+            if best is None:
                 best = flow
-                lane.owed -= 1
-                break
-            if best is None or flow.precedes(best):
+                if lane.owed and kind == PLAIN:
+                    break
+            elif flow.precedes(best) and not self._would_be_cut(flow, best):
                 best = flow
-        else:
-            lane.owed = 0
-        if best is None:
-            return None
-        heads = best.heads
+        return best
+
+    def claim(self, flow: Flow) -> LiveRun:
+        """Take the flow's first run off the floor, to start it."""
+        heads = flow.heads
         live = heappop(heads)[2]
         while not live.posted:
             live = heappop(heads)[2]
         live.posted = False
-        best.count -= 1
-        lane.ready[best.kind] -= 1
+        flow.count -= 1
+        lane = flow.lane
+        lane.ready[flow.kind] -= 1
+        if lane.owed:
+            lane.owed = lane.owed - 1 if flow.kind == PLAIN else 0
         return live
+
+    def count_ready(self, lane: Lane, kind: Kind, most: int, now: Instant) -> int:
+        """How many posted runs of this kind their agents may start now, counted no further than `most`."""
+        if lane.purse is not None and self._lane_waits(lane, now):
+            return 0
+        found = 0
+        for flow in lane.flows[kind].values():
+            if found >= most:
+                break
+            if flow.count and not flow.parked:
+                bar = self.agent_bar(flow.agent, kind, now)
+                if bar is None:
+                    found += flow.count
+                else:
+                    self._park(flow, bar[1])
+        return min(found, most)
 
     def bar(self, live: LiveRun, now: Instant) -> tuple[Rule, Instant | None] | None:
         """Which rule of lane or agent keeps this run from starting now; None if none does."""
@@ -338,15 +359,18 @@ class Floor:
             lane.in_use += 1
         lane.started += 1
         agent.inflight += 1
-        agent.share = agent.inflight / agent.weight
-        agent.credit -= 1
-        if agent.credit <= 0:
-            self._turns += 1
-            agent.turn = self._turns
-            agent.credit = agent.weight
+        weight = agent.weight
+        if agent.strides > self._strides:
+            self._strides = agent.strides
+        agent.strides = self._strides + _STRIDE // weight
+        agent.served = self._services = self._services + 1
+        agent.place = (agent.inflight // weight, agent.strides, agent.served)
         if kind:
-            if kind & BACKGROUND and not borrowed:
-                lane.background += 1
+            if kind & BACKGROUND:
+                if not borrowed:
+                    lane.background += 1
+                if live.run.preemptible:
+                    lane.preemptible.append(live)
             if kind & TASK:
                 self.tasks += 1
                 agent.tasks += 1
@@ -354,8 +378,6 @@ class Floor:
             agent.purse.run_started(now)
         if lane.purse is not None:
             lane.purse.run_started(now)
-        if live.run.preemptible:
-            lane.preemptible.append(live)
 
     def free(self, live: LiveRun, *, keep_slot: bool = False) -> None:
         """The run's attempt is over: its slot is free (unless it passes on) and its agent is lighter."""
@@ -366,19 +388,28 @@ class Floor:
             lane.in_use -= 1
         agent.inflight -= 1
         if kind:
-            if kind & BACKGROUND and not keep_slot:
-                lane.background -= 1
+            if kind & BACKGROUND:
+                if not keep_slot:
+                    lane.background -= 1
+                if live.run.preemptible:
+                    lane.preemptible.remove(live)
             if kind & TASK:
                 self.tasks -= 1
                 agent.tasks -= 1
                 if agent.parked:
                     self.unpark(agent)
-        if live.run.preemptible:
-            lane.preemptible.remove(live)
-        agent.share = agent.inflight / agent.weight
+        agent.place = (agent.inflight // agent.weight, agent.strides, agent.served)
         for flow in agent.flows:
             if flow.count and not flow.parked:
                 self._push(flow)
+
+    def provider_of(self, agent: AgentLoad) -> Provider:
+        """Whom a rate limit of this agent holds back: without a key to share, the agent alone."""
+        if agent.provider is None:
+            agent.provider = Provider()
+            agent.provider.agents.append(agent)
+            agent.limited = True
+        return agent.provider
 
     def hold(self, provider: Provider, until: Instant) -> None:
         """A provider asked for a pause: nothing that shares its key starts before (X-6)."""
@@ -393,14 +424,6 @@ class Floor:
             if flow.count:
                 self._push(flow)
 
-    def waiting(self, lane: Lane) -> int:
-        return sum(flow.count for flows in lane.flows for flow in flows.values())
-
-    def posted(self, lane: Lane) -> Iterator[LiveRun]:
-        for flows in lane.flows:
-            for flow in flows.values():
-                yield from (live for _, _, live in flow.heads if live.posted)
-
     def reset(self) -> None:
         """A new incarnation: no slot is held any more (L-6). What is posted stays."""
         self.tasks = 0
@@ -410,7 +433,11 @@ class Floor:
         for agent in self.agents.values():
             agent.inflight = agent.tasks = 0
             self.unpark(agent)
-            self._reweigh(agent)
+            self._replace(agent)
+
+    def _would_be_cut(self, flow: Flow, other: Flow) -> bool:
+        """A preemptible background run would be cut at once for the interactive one that waits too (X-5)."""
+        return other.kind == PLAIN and bool(flow.kind & BACKGROUND) and flow.first().run.preemptible
 
     def _task_quota(self, agent: AgentLoad) -> int:
         quota = agent.settings.max_inflight
@@ -439,14 +466,14 @@ class Floor:
     def _top(self, heap: list[FlowEntry], now: Instant) -> Flow | None:
         """The flow that is first in this heap and may start; parks those whose agent may not."""
         while heap:
-            share, turn, stamp, flow = heap[0]
+            place, stamp, flow = heap[0]
             if stamp != flow.stamp or not flow.count:
                 heappop(heap)
                 continue
             agent = flow.agent
-            if share != agent.share or turn != agent.turn:
+            if place is not agent.place:
                 stamp = flow.stamp = self._stamps = self._stamps + 1
-                heapreplace(heap, (agent.share, agent.turn, stamp, flow))
+                heapreplace(heap, (agent.place, stamp, flow))
                 continue
             if (agent.limited or flow.kind & TASK) and (
                 bar := self.agent_bar(agent, flow.kind, now)
@@ -469,16 +496,15 @@ class Floor:
 
     def _push(self, flow: Flow) -> None:
         heap = flow.heap
-        agent = flow.agent
         stamp = flow.stamp = self._stamps = self._stamps + 1
-        heappush(heap, (agent.share, agent.turn, stamp, flow))
+        heappush(heap, (flow.agent.place, stamp, flow))
         if stamp & 63 == 0 and len(heap) > _SPARE + 4 * len(flow.lane.flows[flow.kind]):
-            heap[:] = [entry for entry in heap if entry[2] == entry[3].stamp and entry[3].count]
+            heap[:] = [entry for entry in heap if entry[1] == entry[2].stamp and entry[2].count]
             heapify(heap)
 
-    def _reweigh(self, agent: AgentLoad) -> None:
-        """Its share may have shrunk: new entries take it further to the front."""
-        agent.share = agent.inflight / agent.weight
+    def _replace(self, agent: AgentLoad) -> None:
+        """Its place may have moved forward: new entries say so."""
+        agent.place = (agent.inflight // agent.weight, agent.strides, agent.served)
         for flow in agent.flows:
             if flow.count and not flow.parked:
                 self._push(flow)

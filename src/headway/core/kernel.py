@@ -19,6 +19,7 @@ from headway.core.actions import (
     Limited,
     NoteHold,
     NoteLate,
+    Release,
     Remember,
     Steer,
     Stopped,
@@ -37,8 +38,8 @@ from headway.core.bells import (
 from headway.core.debounce import Buffer, buffer_key
 from headway.core.live import LiveRun
 from headway.core.retry import delay
-from headway.core.session import Estimate, QueueRules, SessionQueue, message_number
-from headway.core.stage import Stage
+from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue, message_number
+from headway.core.stage import Stage, past_deadline
 from headway.model.errors import WouldDeadlock
 from headway.model.outcome import Outcome
 from headway.model.run import (
@@ -85,6 +86,8 @@ _CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
     Cut.DRAINED: (State.CANCELLED, Reason.DRAINING),
     Cut.LOST: (State.FAILED, Reason.ORPHANED),
 }
+_FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT, Cut.LOST})
+"""After these a run does not live on; the others leave it to be stopped."""
 _CUT_ERRORS: dict[Cut, str] = {
     Cut.DEADLINE: "deadline exceeded while running",
     Cut.TIMED_OUT: "the attempt took longer than its timeout",
@@ -97,7 +100,6 @@ class Kernel:
     def __init__(self, settings: Settings, now: Instant = 0) -> None:
         self.stage = Stage(settings, now)
         self._rules = QueueRules(settings.queue, settings.channels)
-        self._keep_waiting = False
 
     # What happened: submissions and attempts.
 
@@ -116,61 +118,74 @@ class Kernel:
         is the run's number in it.
         """
         stage = self.stage
-        self._advance(now)
+        if now > stage.now:
+            stage.now = now
+        if stage.alarms.due_at <= stage.now:
+            self._ring_due()
         parent: LiveRun | None = None
         if run.parent is not None:
             parent = stage.runs.get(run.parent)
             if parent is None or parent.ticket == 0 or parent.cut is not None:
-                return self._refuse(run, epoch, State.CANCELLED, Reason.STOPPED)
+                return self._refuse(run, epoch, seq, Outcome(State.CANCELLED, Reason.STOPPED))
         elif stage.draining:
-            return self._refuse(run, epoch, State.CANCELLED, Reason.DRAINING)
+            return self._refuse(run, epoch, seq, Outcome(State.CANCELLED, Reason.DRAINING))
         if run.deadline_at is not None and run.deadline_at <= stage.now:
-            return self._refuse(
-                run, epoch, State.FAILED, Reason.DEADLINE_QUEUED, "deadline exceeded while queued"
-            )
-        if run.source is _TASK and self._tasks_full(run):
-            return self._refuse(run, epoch, State.REJECTED, Reason.QUEUE_FULL)
+            return self._refuse(run, epoch, seq, past_deadline())
+        if run.source is _TASK and parent is None and self._tasks_full(run):
+            return self._refuse(run, epoch, seq, Outcome(State.REJECTED, Reason.QUEUE_FULL))
         session = stage.sessions.get(run.session)
         if session is None:
             session = stage.session(run.session, epoch, memory)
         session.seen = seq
+        settings = self._rules.for_run(run, session.memory)
         if run.due_at is not None and run.due_at > stage.now:
-            live = stage.admit(run, session, State.PENDING)
+            live = stage.admit(run, session, _PENDING)
             session.later += 1
             stage.hold(live, Rule.NOT_DUE, run.due_at)
-        elif run.source is _MESSAGE:
-            settings = self._rules.for_run(run, session.memory)
-            refused = self._message_refused(run, session, settings)
-            if refused is not None:
-                outcome = self._refuse(run, session.epoch, *refused)
-                stage.refresh(session)
-                return outcome
-            state = _PENDING if settings.debounce else _QUEUED
-            live = stage.admit(run, session, state)
-            self._message(live, settings)
-        else:
+        elif run.source is not _MESSAGE:
             live = stage.admit(run, session, _QUEUED)
-            live.width = self._rules.for_run(run, session.memory).max_concurrent
+            live.width = settings.max_concurrent
             stage.line_up(live)
+        else:
+            idle = session.memory is BLANK and not session.waiting and not session.running
+            refused = None if idle else self._message_refused(run, session, settings)
+            if refused is not None:
+                return self._refuse(run, epoch, seq, Outcome(*refused))
+            live = stage.admit(run, session, _PENDING if settings.debounce else _QUEUED)
+            live.width = settings.max_concurrent
+            if settings.debounce:
+                self._buffer(live, settings)
+            else:
+                self._queue_message(live, settings)
         if parent is not None:
-            self._adopt(parent, live)
+            stage.adopt(parent, live)
         stage.refresh(session)
-        stage.fill(live.lane)
+        if session.posted is not None and session.posted is not live:
+            stage.fill_all()
+        elif live.lane.in_use < live.lane.width or live.lane.preemptible:
+            stage.fill(live.lane)
         return None
 
     def began(self, ticket: int, now: Instant) -> bool:
-        """The attempt is about to call its runner. False: it must not, it was cancelled meanwhile (S-11)."""
+        """The hooks of an attempt are through: its runner is called now. False: it must not be (S-11).
+
+        Only said where there are hooks; else an attempt runs from its start on.
+        """
         self._advance(now)
         live = self.stage.attempts.get(ticket)
         if live is None or live.cut is not None:
             return False
-        self.stage.enter(live)
+        if live.state is State.ASSIGNED:
+            self.stage.enter(live)
         return True
 
     def finished(self, ticket: int, ended: Ended, now: Instant, *, jitter: float = 0.5) -> bool:
         """The attempt has returned. False: it counts no longer, nothing was changed (R-4)."""
         stage = self.stage
-        self._advance(now)
+        if now > stage.now:
+            stage.now = now
+        if stage.alarms.due_at <= stage.now:
+            self._ring_due()
         live = stage.attempts.get(ticket)
         if live is None:
             stage.actions.append(NoteLate(ticket))
@@ -210,7 +225,7 @@ class Kernel:
         if session is None:
             return Stopped()
         for live in (*session.running, *session.waiting):
-            if live.cut is None:
+            if live.cut not in _FINAL_CUTS:
                 return self._stop(self._with_descendants(live))
         return self._stop(self._buffered(session))
 
@@ -243,7 +258,7 @@ class Kernel:
             live for live in stage.runs.values() if live.session is session and live not in reached
         ] if session.later else []
         reached += [live for live in session.offspring or () if live not in reached]
-        return self._stop([live for live in reached if live.cut is None], session)
+        return self._stop(reached, session)
 
     def clear(self, key: SessionKey, now: Instant) -> int:
         """`/queue clear`: waiting messages end, running ones go on. Answers how many."""
@@ -254,7 +269,7 @@ class Kernel:
         waiting = [
             live
             for live in (*session.waiting, *self._buffered(session))
-            if live.run.source is Source.MESSAGE and live.attempt == 0
+            if live.run.source is Source.MESSAGE and not live.begun
         ]
         for live in waiting:
             self.stage.finish_waiting(live, State.CANCELLED, Reason.CLEARED)
@@ -283,14 +298,10 @@ class Kernel:
         live = self.stage.runs.get(child)
         if parent is None or live is None:
             return
-        holder: LiveRun | None = parent
-        while holder is not None:
-            if holder.session is live.session and live.ticket == 0:
-                raise WouldDeadlock(child, live.session.key)
-            holder = holder.parent
-        if live.parent is parent:
-            lending.await_child(self.stage, parent, live)
-            self.stage.fill(live.lane)
+        if live.ticket == 0 and self._keeps_out(parent, live):
+            raise WouldDeadlock(child, live.session.key)
+        lending.begin_wait(self.stage, parent, live)
+        self.stage.fill(live.lane)
 
     def resumes(self, ticket: int, child: RunId, now: Instant) -> None:
         """The turn waits for that sub-run no longer."""
@@ -298,7 +309,8 @@ class Kernel:
         parent = self.stage.attempts.get(ticket)
         live = self.stage.runs.get(child)
         if parent is not None and live is not None:
-            lending.resume(self.stage, parent, live)
+            lending.end_wait(parent, live)
+            self.stage.fill_all()
 
     def estimated(
         self, key: SessionKey, now: Instant, tokens: int = 0, window: int = 0
@@ -380,6 +392,10 @@ class Kernel:
         self.stage.floor.unpark(agent)
         self.stage.fill_all()
 
+    def set_gated(self, on: bool) -> None:
+        """Whether `began` will tell when an attempt's runner is called, because hooks come first."""
+        self.stage.gated = on
+
     def set_estimating(self, on: bool) -> None:
         self.stage.estimating = on
 
@@ -392,28 +408,23 @@ class Kernel:
         self._advance(now)
         stage = self.stage
         stage.draining = True
-        self._keep_waiting = keep_waiting
-        if not keep_waiting:
-            for live in tuple(stage.runs.values()):
-                if live.ticket == 0 and live.parent is None and not live.absorbed:
-                    if live.run.id in stage.runs:
-                        stage.finish_waiting(live, State.CANCELLED, Reason.DRAINING)
-        for session in tuple(stage.sessions.values()):
-            stage.refresh(session)
-        stage.fill_all()
+        stage.keep_waiting = keep_waiting
+        self._drain_waiting()
 
     def cut_all(self, now: Instant) -> None:
         """The drain's grace is over: ask every running attempt to end."""
         self._advance(now)
+        self.stage.closing = True
         for live in tuple(self.stage.attempts.values()):
-            if live.cut is None:
+            if live.cut is None or live.cut is Cut.PREEMPTED:
                 self.stage.cut(live, Cut.DRAINED)
+        self._drain_waiting()
 
     def reset(self, now: Instant) -> None:
         """The node comes back as a new incarnation (L-6): attempts of the old one count no longer."""
         self._advance(now)
         stage = self.stage
-        stage.draining = False
+        stage.draining = stage.closing = False
         for live in tuple(stage.attempts.values()):
             stage.step_down(live)
             self._cut_ended(live, live.cut or Cut.DRAINED, again=True)
@@ -422,17 +433,23 @@ class Kernel:
             stage.refresh(session)
         stage.fill_all()
 
+    def release_idle(self) -> None:
+        """Give idle sessions back to the store (S-4). To be called when all that was decided is stored."""
+        self.stage.release_idle()
+
     # Messages: modes, cap, debounce (S-5 to S-7).
 
     def _message_refused(
         self, run: Run, session: SessionQueue, settings: QueueSettings
     ) -> tuple[State, Reason] | None:
         """What ends a message at its arrival, before the debouncer."""
-        if session.is_stale(run):
+        if session.memory.cutoff_at is not None and session.is_stale(run):
             return State.CANCELLED, Reason.STALE
+        if not session.waiting and not session.running:
+            return None
         if settings.mode is _REJECT and session.busy_for(settings.max_concurrent):
             return State.REJECTED, Reason.REJECTED_BUSY
-        full = settings.drop is _NEW and session.messages >= settings.cap
+        full = settings.drop is _NEW and session.is_full(settings.cap)
         if full and not self._makes_room(session, settings):
             opened = session.buffers is not None and buffer_key(run) in session.buffers
             if not opened:
@@ -442,16 +459,10 @@ class Kernel:
     def _makes_room(self, session: SessionQueue, settings: QueueSettings) -> bool:
         return settings.mode is Mode.INTERRUPT and session.busy_for(settings.max_concurrent)
 
-    def _message(self, live: LiveRun, settings: QueueSettings) -> None:
-        live.width = settings.max_concurrent
-        if settings.debounce:
-            self._buffer(live, settings.debounce)
-        else:
-            self._queue_message(live, settings)
-
-    def _buffer(self, live: LiveRun, window: Span) -> None:
+    def _buffer(self, live: LiveRun, settings: QueueSettings) -> None:
         stage = self.stage
         session = live.session
+        window = settings.debounce
         key = buffer_key(live.run)
         if session.buffers is None:
             session.buffers = {}
@@ -464,6 +475,9 @@ class Kernel:
         if buffer.alarm is not None:
             stage.alarms.cancel(buffer.alarm)
         buffer.alarm = stage.alarms.set(buffer.extend(stage.now, window), WindowClosed(buffer))
+        stage.note_pending(live, buffer.closes_at)
+        if settings.mode is _COLLECT and session.running:
+            self._extend_quiet(live, window)
 
     def _window_closed(self, buffer: Buffer) -> None:
         stage = self.stage
@@ -494,7 +508,7 @@ class Kernel:
                     mode = Mode.INTERRUPT
             if mode is Mode.INTERRUPT:
                 self._interrupt(session)
-        if session.messages >= settings.cap and not self._make_room(live, settings):
+        if session.is_full(settings.cap) and not self._make_room(live, settings):
             return
         live.collect = mode is Mode.COLLECT
         if live.collect and session.running:
@@ -517,11 +531,11 @@ class Kernel:
     def _interrupt(self, session: SessionQueue) -> None:
         """Cancel what the session is at; waiting messages are superseded, other work keeps its turn."""
         for live in tuple(session.waiting):
-            if live.run.source is Source.MESSAGE or live.attempt:
+            if live.run.source is Source.MESSAGE or live.begun:
                 self.stage.finish_waiting(live, State.CANCELLED, Reason.SUPERSEDED)
         for live in tuple(session.running):
-            if live.cut is None or live.cut is Cut.PREEMPTED:
-                self._cut(live, Cut.SUPERSEDED)
+            if live.cut not in _FINAL_CUTS:
+                self.stage.cut(live, Cut.SUPERSEDED)
 
     def _make_room(self, live: LiveRun, settings: QueueSettings) -> bool:
         """The queue is full: someone gives way (S-6). False if it is the new message itself."""
@@ -534,7 +548,7 @@ class Kernel:
             else:
                 raise AssertionError("a full queue refuses at arrival")
             return False
-        while session.messages >= settings.cap:
+        while session.is_full(settings.cap):
             oldest = session.oldest_message()
             assert oldest is not None
             if settings.drop is Drop.SUMMARIZE:
@@ -559,7 +573,6 @@ class Kernel:
         """A user's message never waits behind a heartbeat of the same session (F-4)."""
         for live in session.running:
             if live.run.source is Source.HEARTBEAT and live.cut is None:
-                live.lane.yielding += 1
                 self.stage.cut(live, Cut.PREEMPTED)
 
     # How attempts end.
@@ -569,15 +582,19 @@ class Kernel:
         stage.step_down(live)
         if live.cut is not None:
             self._cut_ended(live, live.cut)
-        elif isinstance(ended, Done):
-            self._note_span(live)
+        elif type(ended) is Done:
+            agent = live.agent
+            agent.mean_span += (stage.now - live.started_at - agent.mean_span) // 8
             stage.finish(live, Outcome(_DONE, None, ended.reply))
-        elif isinstance(ended, Failed):
+        elif type(ended) is Failed:
             self._failed(live, ended, jitter)
         else:
+            assert isinstance(ended, Limited)
             self._limited(live, ended)
         session = live.session
-        if live.kind or live.ties is not None or session.waiting:
+        if stage.draining:
+            self._drain_waiting()
+        elif live.kind or live.ties is not None or session.waiting:
             self._settle(session)
         else:
             stage.refresh(session)
@@ -590,7 +607,7 @@ class Kernel:
             live.attempt -= 1
             stage.queue_again(live, cut=cut)
         elif cut is Cut.DRAINED and live.attempt < live.run.max_attempts and (
-            again or self._keep_waiting
+            again or stage.keep_waiting
         ):
             stage.queue_again(live, cut=cut)
         else:
@@ -610,11 +627,9 @@ class Kernel:
         """The provider asks for a pause: all that share its key wait, this run first in its session (X-6)."""
         stage = self.stage
         until = stage.now + ended.retry_after
-        provider = live.agent.provider
-        if provider is not None:
-            stage.floor.hold(provider, until)
-            name = live.agent.settings.provider or ""
-            stage.actions.append(NoteHold(name, until))
+        stage.floor.hold(stage.floor.provider_of(live.agent), until)
+        name = live.agent.settings.provider or live.agent.name
+        stage.actions.append(NoteHold(name, until))
         live.limited += 1
         deadline_at = live.run.deadline_at
         if live.limited >= _MOST_RATE_LIMITS or (deadline_at is not None and until >= deadline_at):
@@ -624,18 +639,7 @@ class Kernel:
             live.attempt -= 1
             stage.queue_again(live, until=until, error=ended.error)
 
-    def _note_span(self, live: LiveRun) -> None:
-        took = self.stage.now - live.started_at
-        mean = live.agent.mean_span
-        live.agent.mean_span = took if mean == 0 else mean + (took - mean) // 8
-
     # Stopping.
-
-    def _cut(self, live: LiveRun, cut: Cut) -> None:
-        """Cancel a live attempt for good, even one that was to be merely preempted."""
-        if live.cut is Cut.PREEMPTED:
-            live.lane.yielding -= 1
-        self.stage.cut(live, cut)
 
     def _stop(self, reached: list[LiveRun], *also: SessionQueue) -> Stopped:
         """End all of these: the running ones by a cut, the others at once."""
@@ -647,9 +651,9 @@ class Kernel:
                 continue
             sessions[live.session.key] = live.session
             if live.ticket:
-                if live.cut is None or live.cut is Cut.PREEMPTED:
+                if live.cut not in _FINAL_CUTS:
                     running += 1
-                    self._cut(live, Cut.STOPPED)
+                    stage.cut(live, Cut.STOPPED)
             else:
                 waiting += 1
                 stage.finish_waiting(live, State.CANCELLED, Reason.STOPPED)
@@ -666,15 +670,15 @@ class Kernel:
         buffers = session.buffers or {}
         return [live for buffer in buffers.values() for live in buffer.messages]
 
-    def _adopt(self, parent: LiveRun, child: LiveRun) -> None:
-        """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it."""
-        ties = child.tie()
-        ties.parent = parent
-        above = parent.ties.root if parent.ties is not None else None
-        root = ties.root = above or parent.session
-        if root.offspring is None:
-            root.offspring = []
-        root.offspring.append(child)
+    def _keeps_out(self, waiter: LiveRun, live: LiveRun) -> bool:
+        """Whether the waiter and its ancestors alone keep the run's session too busy for it."""
+        session = live.session
+        holders = 0
+        holder: LiveRun | None = waiter
+        while holder is not None:
+            holders += holder.session is session and holder.ticket != 0
+            holder = holder.parent
+        return holders >= session.width_with(live.width) if holders else False
 
     # Time.
 
@@ -682,10 +686,20 @@ class Kernel:
         stage = self.stage
         if now > stage.now:
             stage.now = now
+        if stage.alarms.due_at <= stage.now:
+            self._ring_due()
+
+    def _ring_due(self) -> None:
+        """Deadlines first: what is past its deadline must not start because of another alarm (F-5)."""
+        stage = self.stage
         while stage.alarms.due_at <= stage.now:
-            due = stage.alarms.pop_due(stage.now)
-            if due is not None:
-                self._ring(due[1])
+            due = stage.alarms.take_due(stage.now)
+            due.sort(key=lambda alarm: not isinstance(alarm.bell, DeadlinePassed))
+            for alarm in due:
+                bell = alarm.bell
+                if bell is not None:
+                    alarm.bell = None
+                    self._ring(bell)
 
     def _ring(self, bell: Bell) -> None:
         stage = self.stage
@@ -721,12 +735,11 @@ class Kernel:
     def _deadline_passed(self, live: LiveRun) -> None:
         live.deadline_alarm = None
         if live.ticket:
-            if live.cut is None or live.cut is Cut.PREEMPTED:
-                self._cut(live, Cut.DEADLINE)
+            if live.cut not in _FINAL_CUTS:
+                self.stage.cut(live, Cut.DEADLINE)
         else:
-            self.stage.finish_waiting(
-                live, State.FAILED, Reason.DEADLINE_QUEUED, "deadline exceeded while queued"
-            )
+            self.stage.drop_out(live)
+            self.stage.finish(live, past_deadline())
             self._settle(live.session)
 
     def _hold_over(self, live: LiveRun) -> None:
@@ -738,16 +751,31 @@ class Kernel:
         else:
             session.later -= 1
             live.held = None
+            settings = self._rules.for_run(live.run, session.memory)
+            live.width = settings.max_concurrent
             if live.run.source is not Source.MESSAGE:
-                live.width = self._rules.for_run(live.run, session.memory).max_concurrent
                 stage.line_up(live)
             elif session.is_stale(live.run):
                 stage.finish(live, Outcome(State.CANCELLED, Reason.STALE))
+            elif settings.debounce:
+                self._buffer(live, settings)
             else:
-                self._message(live, self._rules.for_run(live.run, session.memory))
+                self._queue_message(live, settings)
         self._settle(session)
 
     # Shared endings.
+
+    def _drain_waiting(self) -> None:
+        """End what will not start any more, unless it is kept for the next start."""
+        stage = self.stage
+        if not stage.keep_waiting:
+            for live in tuple(stage.runs.values()):
+                gone = live.run.id not in stage.runs
+                if not (gone or live.ticket or live.absorbed or stage.may_start_draining(live)):
+                    stage.finish_waiting(live, State.CANCELLED, Reason.DRAINING)
+        for session in tuple(stage.sessions.values()):
+            stage.refresh(session)
+        stage.fill_all()
 
     def _tasks_full(self, run: Run) -> bool:
         """Whether admission refuses one more waiting task (F-1)."""
@@ -758,11 +786,15 @@ class Kernel:
             or stage.floor.agent(run.agent).waiting_tasks >= limits.max_queue_per_agent
         )
 
-    def _refuse(
-        self, run: Run, epoch: int, state: State, reason: Reason, error: str = ""
-    ) -> Outcome:
-        outcome = Outcome(state, reason, error=error)
-        self.stage.actions.append(Finish(run, outcome, 0, epoch, self.stage.now))
+    def _refuse(self, run: Run, epoch: int, seq: int, outcome: Outcome) -> Outcome:
+        """The run ends before it has begun; its session is as it was."""
+        stage = self.stage
+        stage.actions.append(Finish(run, outcome, 0, epoch, stage.now))
+        session = stage.sessions.get(run.session)
+        if session is None:
+            stage.actions.append(Release(run.session, epoch, seq))
+        else:
+            session.seen = seq
         return outcome
 
     def _settle(self, session: SessionQueue) -> None:

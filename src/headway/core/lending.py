@@ -1,9 +1,10 @@
 """Slots lent to sub-runs, so that no run ever waits for its own parent's slot (L-4).
 
-A run that waits for a sub-run does no work; its slot may carry one run that it waits for, directly or through
+A run that waits for another does no work; its slot may carry one run that it waits for, directly or through
 others, in the same lane. A borrowed slot can be lent on. Slots never cross lanes.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headway.core.live import BACKGROUND, LiveRun
@@ -13,19 +14,20 @@ if TYPE_CHECKING:
 
 
 def lend(stage: "Stage") -> None:
-    """Start the candidates that a waiting ancestor can carry; lane room was used before."""
+    """Start the candidates that a waiting run can carry, in the order in which they would start anyway."""
     while stage.borrowers:
-        child = stage.borrowers.pop()
-        if not child.posted:
-            continue
-        lender = _lender(child)
-        if lender is None or stage.floor.agent_bar(child.agent, child.kind, stage.now):
-            continue
-        assert lender.ties is not None
-        lender.ties.lent_to = child
-        child.tie().borrowed_from = lender
-        stage.floor.withdraw(child)
-        stage.start(child, borrowed=True)
+        candidates, stage.borrowers = stage.borrowers, []
+        candidates.sort(key=lambda child: (child.rank, child.order))
+        for child in candidates:
+            if not child.posted:
+                continue
+            lender = _lender(child)
+            if lender is None or stage.floor.agent_bar(child.agent, child.kind, stage.now):
+                continue
+            lender.tie().lent_to = child
+            child.tie().borrowed_from = lender
+            stage.floor.withdraw(child)
+            stage.start(child, borrowed=True)
 
 
 def give_back(stage: "Stage", live: LiveRun) -> bool:
@@ -33,82 +35,81 @@ def give_back(stage: "Stage", live: LiveRun) -> bool:
 
     False: neither, the slot is free for the lane.
     """
-    ties = live.ties
-    assert ties is not None
+    ties = live.tie()
     lender, borrower = ties.borrowed_from, ties.lent_to
     ties.borrowed_from = ties.lent_to = None
-    ties.awaiting.clear()
+    waited_for, ties.awaiting = ties.awaiting, []
+    for other in waited_for:
+        other.tie().awaited_by.remove(live)
     if borrower is not None:
-        assert borrower.ties is not None
-        borrower.ties.borrowed_from = lender
+        borrower.tie().borrowed_from = lender
         if lender is not None:
-            assert lender.ties is not None
-            lender.ties.lent_to = borrower
+            lender.tie().lent_to = borrower
+            _take_back(lender)
         else:
-            _recount(live, borrower)
+            borrower.lane.background += (borrower.kind & BACKGROUND) - (live.kind & BACKGROUND)
         return True
     if lender is not None:
-        assert lender.ties is not None
-        lender.ties.lent_to = None
+        lender.tie().lent_to = None
         stage.borrowers += _posted_below(lender)
         return True
     return False
 
 
-def await_child(stage: "Stage", parent: LiveRun, child: LiveRun) -> None:
-    """The parent waits for this sub-run from now on."""
-    parent.tie().awaiting.append(child)
-    stage.borrowers += _posted_below(parent)
+def begin_wait(stage: "Stage", waiter: LiveRun, other: LiveRun) -> None:
+    """The waiter does nothing but wait for this run from now on."""
+    waiter.tie().awaiting.append(other)
+    other.tie().awaited_by.append(waiter)
+    stage.borrowers += _posted_below(waiter)
 
 
-def resume(stage: "Stage", parent: LiveRun, child: LiveRun) -> None:
-    """The parent waits no longer: it works again, so what it lent becomes the borrower's own slot.
+def end_wait(waiter: LiveRun, other: LiveRun) -> None:
+    """The waiter works again, or waits only for others."""
+    ties = waiter.tie()
+    if other in ties.awaiting:
+        ties.awaiting.remove(other)
+        other.tie().awaited_by.remove(waiter)
+        _take_back(waiter)
+
+
+def _take_back(lender: LiveRun) -> None:
+    """A lender that waits for its borrower no longer works itself: the borrower's slot becomes its own.
 
     The lane may be over its width by that one until something in it ends; nothing starts before.
     """
-    ties = parent.ties
-    if ties is None or child not in ties.awaiting:
-        return
-    ties.awaiting.remove(child)
+    ties = lender.tie()
     borrower = ties.lent_to
-    if borrower is None or any(
-        borrower is other or borrower.is_under(other) for other in ties.awaiting
-    ):
+    if borrower is None or any(other is lender for other in _waiting_for(borrower)):
         return
-    assert borrower.ties is not None
     ties.lent_to = None
-    borrower.ties.borrowed_from = None
+    borrower.tie().borrowed_from = None
     borrower.lane.in_use += 1
-    if borrower.kind & BACKGROUND:
-        borrower.lane.background += 1
+    borrower.lane.background += borrower.kind & BACKGROUND
 
 
 def _lender(child: LiveRun) -> LiveRun | None:
-    """The nearest ancestor that waits for this run, holds a slot of its lane and has not lent it."""
-    below, above = child, child.parent
-    while above is not None:
-        ties = above.ties
-        if above.ticket == 0 or ties is None or below not in ties.awaiting:
-            return None
-        if above.lane is child.lane and ties.lent_to is None:
-            return above
-        below, above = above, above.parent
+    """The nearest run that waits for this one, holds a slot of its lane and has not lent it."""
+    for waiter in _waiting_for(child):
+        if waiter.lane is child.lane and waiter.tie().lent_to is None:
+            return waiter
     return None
 
 
-def _posted_below(parent: LiveRun) -> list[LiveRun]:
+def _waiting_for(live: LiveRun) -> Iterator[LiveRun]:
+    """Running runs that wait for this one, directly or through others, the nearest first."""
+    seen = [live]
+    for run in seen:
+        if run.ties is not None:
+            for waiter in run.ties.awaited_by:
+                if waiter.ticket and waiter not in seen:
+                    seen.append(waiter)
+                    yield waiter
+
+
+def _posted_below(waiter: LiveRun) -> list[LiveRun]:
     """Posted runs that this one waits for, directly or through others."""
-    found: list[LiveRun] = []
-    open_runs = [parent]
-    while open_runs:
-        ties = open_runs.pop().ties
-        if ties is not None:
-            found += [child for child in ties.awaiting if child.posted]
-            open_runs += [child for child in ties.awaiting if child.ticket]
-    return found
-
-
-def _recount(holder: LiveRun, heir: LiveRun) -> None:
-    """An own slot passes from one run to another: the lane's count of background slots follows."""
-    was, becomes = holder.kind & BACKGROUND, heir.kind & BACKGROUND
-    heir.lane.background += becomes - was
+    seen = [waiter]
+    for run in seen:
+        if run.ties is not None:
+            seen += [other for other in run.ties.awaiting if other not in seen]
+    return [run for run in seen if run.posted]

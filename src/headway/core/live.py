@@ -35,7 +35,8 @@ class Ties(Moving, eq=False):
     root: "SessionQueue | None" = None
     """The session whose stop reaches this run too."""
     awaiting: "list[LiveRun]" = []
-    """Sub-runs that this run waits for; meanwhile its slot can be lent."""
+    """Runs that this one waits for; meanwhile its slot can be lent."""
+    awaited_by: "list[LiveRun]" = []
     lent_to: "LiveRun | None" = None
     borrowed_from: "LiveRun | None" = None
     offered_to: "LiveRun | None" = None
@@ -68,6 +69,8 @@ class LiveRun(Moving, eq=False):
     held: Rule | None = None
     """Why it may not start yet even at the head of an idle session."""
     collect: bool = False
+    begun: bool = False
+    """Whether an attempt was ever started: such a run keeps its place at the head (R-5)."""
     attempt: int = 0
     retries: int = 0
     limited: int = 0
@@ -75,6 +78,8 @@ class LiveRun(Moving, eq=False):
     ticket: int = 0
     """Names its live attempt; 0 while there is none."""
     started_at: Instant = 0
+    yields: bool = False
+    """Whether it was cut so that an interactive run gets its slot (X-5)."""
     cut: Cut | None = None
     """Why its live attempt is being cancelled, if it is."""
     alarm: "Alarm[Bell] | None" = None
@@ -106,5 +111,6 @@ class LiveRun(Moving, eq=False):
 
 
 def kind_of(run: Run) -> Kind:
-    kind = TASK if run.source is _TASK_SOURCE else PLAIN
+    """A sub-run is never a task: its parent's caller was admitted already, and it must not wait for that."""
+    kind = TASK if run.source is _TASK_SOURCE and run.parent is None else PLAIN
     return kind | BACKGROUND if run.priority >= INTERACTIVE_BELOW else kind

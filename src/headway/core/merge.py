@@ -19,6 +19,7 @@ def may_collect(first: Run, other: Run) -> bool:
         and first.priority == other.priority
         and first.deadline_at == other.deadline_at
         and first.timeout == other.timeout
+        and first.parent == other.parent
     )
 
 

@@ -8,6 +8,7 @@ from headway.model.errors import InvalidInput, UnknownOption
 from headway.model.outcome import Attachment
 from headway.model.run import (
     AgentName,
+    LaneName,
     QueueOptions,
     Route,
     Run,
@@ -17,6 +18,7 @@ from headway.model.run import (
 )
 from headway.model.settings import MAX_TEXT, SOURCE_DEFAULTS, AgentSettings
 from headway.model.time import HOUR, Instant, Span, instant_of, span
+from headway.model.value import Value
 from headway.model.words import Drop, Mode, Source, SteerFallback, Word
 
 Duration: TypeAlias = str | timedelta | Literal[0]
@@ -25,6 +27,9 @@ Duration: TypeAlias = str | timedelta | Literal[0]
 MAX_NAME = 512
 CHANNEL_TIMEOUT: Span = HOUR
 """The bound on one attempt of a message from a channel, and of a firing, unless something else is said."""
+
+# Python 3.11 looks members of an enum up slowly; this one is looked up once.
+_MESSAGE = Source.MESSAGE
 
 Parsed = TypeVar("Parsed")
 SomeWord = TypeVar("SomeWord", bound=Word)
@@ -64,62 +69,111 @@ QUEUE_OPTIONS = frozenset(
 )
 
 
-def compose(
-    run_id: RunId,
-    agent: AgentName,
-    text: str,
-    options: Mapping[str, object],
-    now: Instant,
-    settings: AgentSettings,
-    *,
-    parent: RunId | None = None,
-) -> Run:
-    """The run that was asked for, or `InvalidInput` naming the field that is wrong."""
-    if not isinstance(text, str):
-        raise InvalidInput("text", text, "a string")
-    if len(text) * 4 > MAX_TEXT and len(text.encode()) > MAX_TEXT:
-        raise InvalidInput("text", text, f"at most {MAX_TEXT} bytes of UTF-8")
-    said: dict[str, object] = {}
-    for name, value in options.items():
-        check = _CHECKS.get(name)
-        if check is None:
-            raise UnknownOption(name, _CHECKS)
-        if value is not None:
-            said[name] = check(value, name)
-    fallback = Source.MESSAGE if parent is None else Source.DELEGATION
-    source = said.pop("source", fallback)
-    assert isinstance(source, Source)
-    defaults = SOURCE_DEFAULTS[source]
-    queue = _queue(said) if said.keys() & QUEUE_OPTIONS else None
-    said.pop("on_repeat", None)
-    due_at = _instant(said.pop("due", None), now)
-    deadline = said.pop("deadline", defaults.deadline)
-    route = said.get("route")
-    timeout = settings.timeout
-    if timeout is None and (isinstance(route, Route) or source is Source.FIRING):
-        timeout = CHANNEL_TIMEOUT
-    fields: dict[str, object] = {
-        "session": _session(run_id, agent, route),
-        "lane": settings.lane or defaults.lane,
-        "priority": defaults.priority,
-        "max_attempts": _or(settings.max_attempts, defaults.max_attempts),
-        "retries": _or(settings.retries, defaults.retries),
-        "timeout": timeout,
-        "preemptible": settings.preemptible,
-        **said,
-    }
-    return Run(
-        id=run_id,
-        agent=agent,
-        source=source,
-        submitted_at=now,
-        text=text,
-        due_at=due_at,
-        deadline_at=_instant(deadline, due_at or now),
-        queue=queue,
-        parent=parent,
-        **fields,  # type: ignore[arg-type]
-    )
+class _Plain(Value, frozen=True):
+    """What a run of one agent and source gets where its request says nothing."""
+
+    lane: LaneName
+    priority: int
+    max_attempts: int
+    retries: int
+    timeout: Span | None
+    deadline: Span | None
+    preemptible: bool
+
+
+class Composer:
+    """Makes the runs of one agent: its settings are filled in where a request says nothing."""
+
+    def __init__(self, agent: AgentName, settings: AgentSettings) -> None:
+        self._agent = agent
+        self._settings = settings
+        self._plain_message = self._plain(Source.MESSAGE, None)
+
+    def compose(
+        self,
+        run_id: RunId,
+        text: str,
+        options: Mapping[str, object],
+        now: Instant,
+        parent: RunId | None = None,
+    ) -> Run:
+        """The run that was asked for, or `InvalidInput` naming the field that is wrong."""
+        if not isinstance(text, str):
+            raise InvalidInput("text", text, "a string")
+        if len(text) * 4 > MAX_TEXT and len(text.encode(errors="replace")) > MAX_TEXT:
+            raise InvalidInput("text", text, f"at most {MAX_TEXT} bytes of UTF-8")
+        session = options.get("session")
+        if session is None or len(options) > 1 or parent is not None:
+            return self._compose(run_id, text, _checked(options), now, parent)
+        plain = self._plain_message
+        return Run(
+            run_id,
+            self._agent,
+            SessionKey(_name(session, "session")),
+            _MESSAGE,
+            plain.lane,
+            plain.priority,
+            now,
+            text,
+            timeout=plain.timeout,
+            max_attempts=plain.max_attempts,
+            retries=plain.retries,
+            preemptible=plain.preemptible,
+        )
+
+    def _compose(
+        self,
+        run_id: RunId,
+        text: str,
+        said: dict[str, object],
+        now: Instant,
+        parent: RunId | None,
+    ) -> Run:
+        source = said.pop("source", Source.MESSAGE if parent is None else Source.DELEGATION)
+        assert isinstance(source, Source)
+        if parent is not None and source is not Source.DELEGATION:
+            raise InvalidInput("source", source, f"{Source.DELEGATION}: a turn asked for this run")
+        route = said.get("route")
+        plain = self._plain(source, route)
+        said.pop("on_repeat", None)
+        queue = _queue(said) if said.keys() & QUEUE_OPTIONS else None
+        due_at = _instant(said.pop("due", None), now, "due")
+        deadline = said.pop("deadline", plain.deadline)
+        said.setdefault("session", _session(run_id, self._agent, route))
+        said.setdefault("lane", plain.lane)
+        said.setdefault("priority", plain.priority)
+        said.setdefault("timeout", plain.timeout)
+        said.setdefault("max_attempts", plain.max_attempts)
+        said.setdefault("retries", plain.retries)
+        said.setdefault("preemptible", plain.preemptible)
+        return Run(
+            id=run_id,
+            agent=self._agent,
+            source=source,
+            submitted_at=now,
+            text=text,
+            due_at=due_at,
+            deadline_at=_instant(deadline, due_at or now, "deadline"),
+            queue=queue,
+            parent=parent,
+            **said,  # type: ignore[arg-type]
+        )
+
+    def _plain(self, source: Source, route: object) -> _Plain:
+        settings = self._settings
+        defaults = SOURCE_DEFAULTS[source]
+        timeout = settings.timeout
+        if timeout is None and (route is not None or source is Source.FIRING):
+            timeout = CHANNEL_TIMEOUT
+        return _Plain(
+            lane=settings.lane or defaults.lane,
+            priority=defaults.priority,
+            max_attempts=_or(settings.max_attempts, defaults.max_attempts),
+            retries=_or(settings.retries, defaults.retries),
+            timeout=timeout,
+            deadline=defaults.deadline,
+            preemptible=settings.preemptible,
+        )
 
 
 def agent_name(value: object) -> AgentName:
@@ -135,6 +189,17 @@ def queue_options(options: Mapping[str, object]) -> QueueOptions:
         if value is not None:
             said[name] = _CHECKS[name](value, name)
     return _queue(said)
+
+
+def _checked(options: Mapping[str, object]) -> dict[str, object]:
+    said: dict[str, object] = {}
+    for name, value in options.items():
+        check = _CHECKS.get(name)
+        if check is None:
+            raise UnknownOption(name, _CHECKS)
+        if value is not None:
+            said[name] = check(value, name)
+    return said
 
 
 def _queue(said: dict[str, object]) -> QueueOptions:
@@ -154,16 +219,11 @@ def _session(run_id: RunId, agent: AgentName, route: object) -> SessionKey:
     return SessionKey(":".join(["agent", agent, *(part for part in parts if part)]))
 
 
-def _instant(value: object, now: Instant) -> Instant | None:
-    match value:
-        case None:
-            return None
-        case datetime():
-            return instant_of(value, "deadline")
-        case int():
-            return now + value
-        case _:
-            raise AssertionError(value)
+def _instant(value: object, now: Instant, field: str) -> Instant | None:
+    """The instant that a checked `due` or `deadline` means: itself, or a span from now."""
+    if isinstance(value, datetime):
+        return instant_of(value, field)
+    return now + value if isinstance(value, int) else None
 
 
 def _name(value: object, field: str) -> str:

@@ -47,9 +47,7 @@ class SessionQueue(Moving, eq=False):
     """In the order in which they will start."""
     running: list[LiveRun] = []
     """In the order in which they started; also those whose cancellation has not returned."""
-    messages: int = 0
-    """Waiting messages that were never started: what the cap counts."""
-    heartbeats: int = 0
+    had_heartbeats: bool = False
     later: int = 0
     """Runs that are not due yet; they take their place when they are."""
     buffers: dict[BufferKey, Buffer] | None = None
@@ -62,7 +60,7 @@ class SessionQueue(Moving, eq=False):
     estimate: Estimate = Estimate.UNKNOWN
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         return not (self.waiting or self.running or self.later or self.buffers or self.offspring)
 
     @property
@@ -81,7 +79,10 @@ class SessionQueue(Moving, eq=False):
 
     def join(self, live: LiveRun) -> None:
         """Take a place at the end; heartbeats step behind a message (S-1, F-4)."""
-        if self.heartbeats and live.run.source is _MESSAGE:
+        source = live.run.source
+        if source is _HEARTBEAT:
+            self.had_heartbeats = True
+        if self.had_heartbeats and source is _MESSAGE:
             stepping_back = [
                 other for other in self.waiting if other.run.source is _HEARTBEAT
             ]
@@ -92,12 +93,6 @@ class SessionQueue(Moving, eq=False):
             self.waiting += stepping_back
         else:
             self.waiting.append(live)
-        self._count(live, 1)
-
-    def join_first(self, live: LiveRun) -> None:
-        """Take the place in front of all that wait: for the message of an interrupt."""
-        self.waiting.insert(0, live)
-        self._count(live, 1)
 
     def rejoin(self, live: LiveRun) -> None:
         """Back to the head after a cut attempt, in front of all that came later (R-5)."""
@@ -108,20 +103,22 @@ class SessionQueue(Moving, eq=False):
             return
         place = 0
         for other in self.waiting:
-            if other.order > live.order:
+            if not other.begun or other.order > live.order:
                 break
             place += 1
         self.waiting.insert(place, live)
-        self._count(live, 1)
 
-    def leave(self, live: LiveRun) -> None:
-        self.waiting.remove(live)
-        self._count(live, -1)
+    def is_full(self, cap: int) -> bool:
+        """Whether as many messages wait as may: those that were never started count, nothing else (S-6)."""
+        if len(self.waiting) < cap:
+            return False
+        messages = sum(1 for live in self.waiting if live.run.source is _MESSAGE and not live.begun)
+        return messages >= cap
 
     def oldest_message(self) -> LiveRun | None:
         """The message that gives way when the queue is full; one that was started never does."""
         for live in self.waiting:
-            if live.run.source is _MESSAGE and live.attempt == 0:
+            if live.run.source is _MESSAGE and not live.begun:
                 return live
         return None
 
@@ -160,14 +157,6 @@ class SessionQueue(Moving, eq=False):
             return False
         return number < memory.cutoff_id
 
-    def _count(self, live: LiveRun, step: int) -> None:
-        source = live.run.source
-        if source is _MESSAGE:
-            if live.attempt == 0:
-                self.messages += step
-        elif source is _HEARTBEAT:
-            self.heartbeats += step
-
 
 def message_number(message_id: str | None) -> int | None:
     """A message id as a number, where it is one ("9" is before "100")."""
@@ -177,7 +166,10 @@ def message_number(message_id: str | None) -> int | None:
 
 
 class QueueRules:
-    """Resolves a message's queue settings: message > session > channel > global (S-5)."""
+    """Resolves a message's queue settings: message > session > channel > global (S-5). Never changes."""
+
+    def __deepcopy__(self, memo: object) -> "QueueRules":
+        return self
 
     def __init__(self, settings: QueueSettings, channels: Mapping[str, QueueOptions]) -> None:
         self._channels = channels
@@ -185,13 +177,12 @@ class QueueRules:
         self._from_library = msgspec.structs.replace(settings, debounce=0)
 
     def for_run(self, run: Run, memory: SessionMemory) -> QueueSettings:
-        route = run.route
-        if route is None:
-            resolved, channel = self._from_library, None
-        else:
-            resolved, channel = self._from_channel, self._channels.get(route.channel)
-        if channel is not None:
-            resolved = overlaid(resolved, channel)
+        resolved = self._from_library
+        if run.route is not None:
+            resolved = self._from_channel
+            channel = self._channels.get(run.route.channel)
+            if channel is not None:
+                resolved = overlaid(resolved, channel)
         if memory.options is not None:
             resolved = overlaid(resolved, memory.options)
         if run.queue is not None:

@@ -33,7 +33,7 @@ from headway.core.bells import (
     QuietOver,
     TimeoutPassed,
 )
-from headway.core.floor import AgentLoad, Floor, Lane
+from headway.core.floor import AgentLoad, Floor, Flow, Lane
 from headway.core.lifecycle import advance
 from headway.core.live import PLAIN, TASK, LiveRun, kind_of
 from headway.core.merge import may_collect, merged
@@ -53,6 +53,10 @@ _PREEMPTED = Cut.PREEMPTED
 _UNKNOWN = Estimate.UNKNOWN
 
 
+def past_deadline() -> Outcome:
+    return Outcome(State.FAILED, Reason.DEADLINE_QUEUED, error="deadline exceeded while queued")
+
+
 class Stage:
     """All live runs of a node, and the only code that moves them."""
 
@@ -62,11 +66,18 @@ class Stage:
         self.floor = Floor(settings, now)
         self.alarms: Alarms[Bell] = Alarms()
         self.sessions: dict[SessionKey, SessionQueue] = {}
+        """Sessions with work, and idle ones that are still at hand until `release_idle`."""
         self.runs: dict[RunId, LiveRun] = {}
         self.attempts: dict[int, LiveRun] = {}
         """Live attempts by ticket. An attempt that is not here counts no longer (R-4, L-6)."""
         self.actions: list[Action] = []
         self.draining = False
+        self.closing = False
+        """Whether a drain's grace is over: not even sub-runs start."""
+        self.keep_waiting = False
+        """Whether a drain leaves waiting runs for the next start."""
+        self.gated = False
+        """Whether hooks come between a start and the call of the runner."""
         self.estimating = False
         """Whether there is a function that estimates tokens (S-2)."""
         self.waiting_tasks = 0
@@ -76,10 +87,15 @@ class Stage:
         self._tickets = 0
 
     def session(self, key: SessionKey, epoch: int, memory: SessionMemory | None) -> SessionQueue:
+        """The session, found or made. What the store says of it counts only if nothing is known here."""
         session = self.sessions.get(key)
         if session is None:
             session = self.sessions[key] = SessionQueue(key, epoch, memory or BLANK)
         return session
+
+    @property
+    def busy_sessions(self) -> list[SessionQueue]:
+        return [session for session in self.sessions.values() if not session.is_idle]
 
     def admit(self, run: Run, session: SessionQueue, state: State) -> LiveRun:
         """A new run: known from now on, not yet in line."""
@@ -93,15 +109,37 @@ class Stage:
         if kind & TASK:
             self.waiting_tasks += 1
             agent.waiting_tasks += 1
-        if run.deadline_at is not None:
-            live.deadline_alarm = self.alarms.set(run.deadline_at, DeadlinePassed(live))
+        self._watch_deadline(live)
         return live
+
+    def _watch_deadline(self, live: LiveRun) -> None:
+        deadline_at = live.run.deadline_at
+        if deadline_at is not None:
+            live.deadline_alarm = self.alarms.set(deadline_at, DeadlinePassed(live))
+
+    def adopt(self, parent: LiveRun, child: LiveRun) -> None:
+        """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it (X-3)."""
+        ties = child.tie()
+        ties.parent = parent
+        above = parent.ties.root if parent.ties is not None else None
+        root = ties.root = above or parent.session
+        if root.offspring is None:
+            root.offspring = []
+        root.offspring.append(child)
 
     def hold(self, live: LiveRun, rule: Rule, until: Instant) -> None:
         """Keep the run from starting before an instant."""
         live.held = rule
         self._silence(live)
         live.alarm = self.alarms.set(until, HoldOver(live))
+        if not live.begun:
+            self.note_pending(live, until)
+
+    def note_pending(self, live: LiveRun, until: Instant) -> None:
+        """A new run waits outside the line: not due yet, or in a debounce window."""
+        self.actions.append(
+            Enqueue(live.run, State.PENDING, live.attempt, live.session.epoch, until)
+        )
 
     def line_up(self, live: LiveRun, *, first: bool = False) -> None:
         """The run takes its place in its session's line."""
@@ -115,7 +153,7 @@ class Stage:
         live.starts_before = live.lane.started
         live.rank = now + live.run.priority * self.settings.ageing
         if first:
-            session.join_first(live)
+            session.waiting.insert(0, live)
         else:
             session.join(live)
 
@@ -125,12 +163,9 @@ class Stage:
         head: LiveRun | None = None
         if waiting:
             head = waiting[0]
-            if self.session_bar(head) is not None:
+            free = not (session.running or head.held or head.collect or self.draining)
+            if not free and self.session_bar(head) is not None:
                 head = None
-        elif not session.running:
-            if session.idle:
-                self._forget(session)
-            return
         posted = session.posted
         if head is not posted:
             if posted is not None:
@@ -138,7 +173,7 @@ class Stage:
             session.posted = head
             if head is not None:
                 self.floor.post(head)
-                if head.ties is not None and head.ties.parent is not None:
+                if head.ties is not None and head.ties.awaited_by:
                     self.borrowers.append(head)
 
     def session_bar(self, head: LiveRun) -> tuple[Rule, Instant | None] | None:
@@ -146,7 +181,7 @@ class Stage:
         session = head.session
         if head.held is not None:
             return head.held, head.alarm.at if head.alarm is not None else None
-        if self.draining and (head.ties is None or head.ties.parent is None):
+        if self.draining and not self.may_start_draining(head):
             return Rule.DRAINING, None
         if head.collect and session.quiet_until > self.now:
             return Rule.COLLECTING, session.quiet_until
@@ -157,8 +192,8 @@ class Stage:
     def fill(self, lane: Lane) -> None:
         """Start what the lane has room for."""
         floor = self.floor
-        while lane.in_use < lane.width and (live := floor.pick(lane, self.now)) is not None:
-            self.start(live)
+        while lane.in_use < lane.width and (flow := floor.next_flow(lane, self.now)) is not None:
+            self.start(floor.claim(flow))
         if lane.preemptible and lane.ready[PLAIN]:
             self._preempt(lane)
         if floor.wakes:
@@ -167,24 +202,44 @@ class Stage:
             lending.lend(self)
 
     def fill_all(self) -> None:
-        for lane in tuple(self.floor.lanes.values()):
-            if lane.kinds:
-                self.fill(lane)
+        """Start what any lane has room for, fairly also where a limit spans lanes (F-2)."""
+        floor = self.floor
+        lanes = [lane for lane in floor.lanes.values() if lane.kinds]
+        while True:
+            best: Flow | None = None
+            for lane in lanes:
+                flow = floor.next_flow(lane, self.now)
+                if flow is not None and (best is None or flow.precedes(best)):
+                    best = flow
+            if best is None:
+                break
+            self.start(floor.claim(best))
+        for lane in lanes:
+            self.fill(lane)
+
+    def may_start_draining(self, live: LiveRun) -> bool:
+        """While draining, only what a running run has started may still start."""
+        parent = live.parent
+        return parent is not None and parent.ticket != 0 and not self.closing
 
     def start(self, live: LiveRun, *, borrowed: bool = False) -> None:
         """Take the run out of line and begin an attempt. It was unposted already."""
         session = live.session
         session.posted = None
-        session.leave(live)
+        session.waiting.remove(live)
         if live.collect and session.waiting:
             live = self._collected(live)
         live.state = advance(live.state, _ASSIGNED)
-        self._tickets += 1
-        ticket = live.ticket = self._tickets
+        if not self.gated:
+            live.state = advance(_ASSIGNED, _RUNNING)
+        ticket = live.ticket = self._tickets = self._tickets + 1
         live.attempt += 1
+        first = not live.begun
+        live.begun = True
         now = live.started_at = self.now
         session.running.append(live)
-        session.estimate = _UNKNOWN
+        if self.estimating:
+            session.estimate = _UNKNOWN
         self.attempts[ticket] = live
         self.floor.take(live, now, borrowed=borrowed)
         run = live.run
@@ -192,14 +247,15 @@ class Stage:
             self.waiting_tasks -= 1
             live.agent.waiting_tasks -= 1
         if session.memory.overflow and run.source is _MESSAGE:
-            run = live.run = msgspec.structs.replace(run, overflow=session.take_lines())
+            lines = (*run.overflow, *session.take_lines())
+            run = live.run = msgspec.structs.replace(run, overflow=lines)
             self.actions.append(Remember(session.key, session.memory, session.epoch))
         if run.timeout is not None:
             live.alarm = self.alarms.set(now + run.timeout, TimeoutPassed(live))
         if live.ties is not None:
             self._withdraw_offer(live)
         waited = now - live.queued_at
-        if waited > self.settings.wait_notice and live.attempt == 1:
+        if first and waited > self.settings.wait_notice:
             ahead = live.lane.started - 1 - live.starts_before
             self.actions.append(NoteWait(run, waited, ahead))
         self.actions.append(Start(run, ticket, live.attempt, session.epoch, now))
@@ -209,6 +265,9 @@ class Stage:
     def cut(self, live: LiveRun, cut: Cut) -> None:
         """Ask the live attempt to end; its slots stay taken until it has returned (S-3)."""
         live.cut = cut
+        if live.yields and cut is not _PREEMPTED:
+            live.yields = False
+            live.lane.yielding -= 1
         self._silence(live)
         live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
         self.actions.append(CancelAttempt(live.run, live.ticket, cut))
@@ -221,8 +280,10 @@ class Stage:
             self._silence(live)
         session = live.session
         session.running.remove(live)
-        session.estimate = _UNKNOWN
-        if live.cut is _PREEMPTED:
+        if self.estimating:
+            session.estimate = _UNKNOWN
+        if live.yields:
+            live.yields = False
             live.lane.yielding -= 1
             live.lane.owed += 1
         passes_on = live.ties is not None and lending.give_back(self, live)
@@ -238,7 +299,7 @@ class Stage:
         if session.posted is message:
             session.posted = None
             self.floor.withdraw(message)
-        session.leave(message)
+        session.waiting.remove(message)
         ties = message.tie()
         ties.offered_to = None
         ties.absorbed_by = turn
@@ -256,6 +317,9 @@ class Stage:
         """The run lives on after a cut or failed attempt: it keeps its place and holds its session (R-5)."""
         if live.state is _ASSIGNED and until is not None:
             live.state = advance(live.state, _QUEUED)
+        if self.draining and not self.keep_waiting:
+            self.finish(live, Outcome(State.CANCELLED, Reason.DRAINING, error=error))
+            return
         live.state = advance(live.state, _QUEUED if until is None else State.PENDING)
         live.cut = None
         if live.kind & TASK:
@@ -292,7 +356,7 @@ class Stage:
             if session.posted is live:
                 session.posted = None
                 self.floor.withdraw(live)
-            session.leave(live)
+            session.waiting.remove(live)
             if live.ties is not None:
                 self._withdraw_offer(live)
 
@@ -339,6 +403,8 @@ class Stage:
         if place_of is not None:
             live.order, live.rank = place_of.order, place_of.rank
             live.queued_at, live.starts_before = place_of.queued_at, place_of.starts_before
+        if first.parent is not None:
+            self.adopt(first.parent, live)
         self.actions.append(Merge(run, first.session.epoch))
         for part in parts:
             self.finish(part, Outcome(State.CANCELLED, Reason.MERGED, into=run.id))
@@ -349,10 +415,10 @@ class Stage:
         session = live.session
         parts = [live]
         for other in session.waiting:
-            if not other.collect or other.attempt or not may_collect(live.run, other.run):
+            if not other.collect or other.begun or not may_collect(live.run, other.run):
                 break
             parts.append(other)
-        if len(parts) == 1 or live.attempt:
+        if len(parts) == 1 or live.begun:
             return live
         for other in parts[1:]:
             self.drop_out(other)
@@ -380,17 +446,22 @@ class Stage:
                 return None
 
     def _preempt(self, lane: Lane) -> None:
-        """Cut as many preemptible background turns as interactive ones wait for a slot (X-5)."""
-        wanted = min(lane.ready[PLAIN], len(lane.preemptible)) - lane.yielding
-        if wanted <= 0 or lane.in_use < lane.width:
+        """Cut as many preemptible background turns as interactive ones wait for nothing but a slot (X-5)."""
+        if lane.in_use < lane.width:
             return
+        most = min(lane.ready[PLAIN], len(lane.preemptible))
+        if most <= lane.yielding:
+            return
+        wanted = self.floor.count_ready(lane, PLAIN, most, self.now) - lane.yielding
         for live in reversed(lane.preemptible):
-            if wanted == 0:
+            if wanted <= 0:
                 return
-            if live.cut is None and (live.ties is None or live.ties.lent_to is None):
+            has_own_slot = live.ties is None or not (live.ties.lent_to or live.ties.borrowed_from)
+            if live.cut is None and has_own_slot:
+                live.yields = True
                 lane.yielding += 1
                 wanted -= 1
-                self.cut(live, Cut.PREEMPTED)
+                self.cut(live, _PREEMPTED)
 
     def _set_wakes(self) -> None:
         wakes, self.floor.wakes = self.floor.wakes, []
@@ -426,7 +497,12 @@ class Stage:
         for message in messages:
             assert message.ties is not None
             message.ties.absorbed_by = None
-            message.session.rejoin(message)
+            deadline_at = message.run.deadline_at
+            if deadline_at is not None and deadline_at <= self.now:
+                self.finish(message, past_deadline())
+            else:
+                message.session.rejoin(message)
+                self._watch_deadline(message)
 
     def _untie(self, live: LiveRun) -> None:
         ties = live.ties
@@ -436,25 +512,20 @@ class Stage:
             assert message.ties is not None
             message.ties.absorbed_by = None
             self.finish(message, Outcome(State.CANCELLED, Reason.MERGED, into=live.run.id))
-        if ties.parent is not None and ties.parent.ties is not None:
-            awaiting = ties.parent.ties.awaiting
-            if live in awaiting:
-                awaiting.remove(live)
+        for waiter in tuple(ties.awaited_by):
+            lending.end_wait(waiter, live)
         root = ties.root
         if root is not None and root.offspring is not None:
             root.offspring.remove(live)
             if not root.offspring:
                 root.offspring = None
-                if root.idle:
-                    self._forget(root)
 
-    def _forget(self, session: SessionQueue) -> None:
-        """An idle session costs nothing (S-4): what must outlive it was handed to the store."""
-        if self.sessions.get(session.key) is not session:
-            return
-        del self.sessions[session.key]
-        if session.quiet_alarm is not None:
-            self.alarms.cancel(session.quiet_alarm)
-        self.actions.append(Release(session.key, session.epoch, session.seen))
+    def release_idle(self) -> None:
+        """An idle session costs nothing (S-4): what must outlive it was handed to the store before."""
+        for session in [session for session in self.sessions.values() if session.is_idle]:
+            del self.sessions[session.key]
+            if session.quiet_alarm is not None:
+                self.alarms.cancel(session.quiet_alarm)
+            self.actions.append(Release(session.key, session.epoch, session.seen))
 
 

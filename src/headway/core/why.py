@@ -3,10 +3,10 @@
 from headway.core.forecast import forecast
 from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
-from headway.model.run import RunId, SessionKey
+from headway.model.run import RunId, SessionKey, SessionMemory
 from headway.model.time import Instant, span_text
 from headway.model.views import LaneView, SessionView, Why
-from headway.model.words import Rule
+from headway.model.words import Rule, State
 
 _SESSION_RULES = frozenset({Rule.SESSION_BUSY, Rule.SESSION_THROTTLED})
 
@@ -17,7 +17,8 @@ def explain(kernel: Kernel, run_id: RunId) -> Why | None:
     if live is None:
         return None
     if live.ticket:
-        return Why(run_id, live.state, lane=live.lane.name, agent=live.agent.name)
+        rule = Rule.STARTING if live.state is State.ASSIGNED else None
+        return Why(run_id, live.state, rule, lane=live.lane.name, agent=live.agent.name)
     rule, until, by = holding_rule(kernel, live)
     expected = forecast(kernel, live)
     return Why(
@@ -88,7 +89,7 @@ def session_views(kernel: Kernel) -> tuple[SessionView, ...]:
             ),
             session.memory.options,
         )
-        for session in kernel.stage.sessions.values()
+        for session in kernel.stage.busy_sessions
     )
 
 
@@ -99,13 +100,17 @@ def _window_end(live: LiveRun) -> Instant | None:
     return None
 
 
-def queue_status(kernel: Kernel, key: SessionKey) -> str:
-    """One line for `/queue status`: what runs, what waits, and by which settings."""
+def queue_status(kernel: Kernel, key: SessionKey, memory: SessionMemory | None) -> str:
+    """One line for `/queue status`: what runs, what waits, and by which settings.
+
+    `memory` is what the store knows of the session; it counts if nothing is known here.
+    """
     session = kernel.stage.sessions.get(key)
+    if session is not None:
+        memory = session.memory
     running = len(session.running) if session else 0
     waiting = len(session.waiting) + session.buffered if session else 0
-    own = session.memory.options if session else None
-    settings = kernel.queue_settings(own)
+    settings = kernel.queue_settings(memory.options if memory else None)
     return (
         f"{running} running, {waiting} waiting; mode {settings.mode}, cap {settings.cap}, "
         f"drop {settings.drop}, debounce {span_text(settings.debounce)}"

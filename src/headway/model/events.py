@@ -161,8 +161,6 @@ class LimitsChanged(Event, frozen=True):
 
 
 class NodeDraining(Event, frozen=True):
-    notable = True
-
     running: int
 
 

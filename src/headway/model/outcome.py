@@ -16,9 +16,7 @@ from headway.model.errors import (
 from headway.model.value import Value
 from headway.model.words import Reason, State
 
-Json: TypeAlias = (
-    "None | bool | int | float | str | list[Json] | tuple[Json, ...] | dict[str, Json]"
-)
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 class Attachment(Value, frozen=True):

@@ -119,15 +119,17 @@ class Settings(Value, frozen=True):
     drain_grace: Span = 30 * SECOND
     wait_notice: Span = 2 * SECOND
     throttle_ratio: float = 0.60
-    estimate_within: Span = 250 * MILLISECOND
-    """How long the token estimate may take before the start goes ahead without it (S-2)."""
+    callback_within: Span = 250 * MILLISECOND
+    """How long a token estimate or a wait callback may take before it is given up (S-2, L-7)."""
     debounce_limit: int = 5
     """A debounce window never lasts longer than this many times its setting (S-7)."""
     dedupe: Span = 20 * MINUTE
     idempotency: Span = DAY
     retention: Span = 7 * DAY
     task_retention: Span = 300 * SECOND
-    retained_runs: int = 10_000
+    retained_runs: int = 1_000
     """The memory store forgets the oldest finished runs beyond this number."""
+    idle_sessions: int = 1_000
+    """How many sessions a node keeps at hand before it gives the idle ones among them back."""
     cutoff_memory: Span = DAY
     """How long the memory store remembers the cutoff of a `/stopall`."""

@@ -12,6 +12,7 @@ import msgspec
 from headway.model.events import Event, EventsMissed
 
 _log = logging.getLogger("headway")
+_log.addHandler(logging.NullHandler())
 
 
 class Listener:

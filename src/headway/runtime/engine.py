@@ -7,11 +7,12 @@ group, because an attempt that ignores its cancellation must be left behind (S-3
 """
 
 import asyncio
+import inspect
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TypeAlias
 
-from headway.calls import call_bounded
+from headway.calls import call
 from headway.core.actions import (
     Abandon,
     Action,
@@ -35,7 +36,7 @@ from headway.core.actions import (
     Unsteer,
 )
 from headway.core.kernel import Kernel
-from headway.core.request import compose
+from headway.core.request import Composer
 from headway.core.why import explain, lane_views, queue_status, session_views
 from headway.model import events
 from headway.model.errors import (
@@ -49,7 +50,13 @@ from headway.model.errors import (
 )
 from headway.model.outcome import Outcome, error_of
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, Run, RunId, SessionKey
-from headway.model.settings import AgentSettings, LaneSettings, Limits, Settings
+from headway.model.settings import (
+    LANE_ALIASES,
+    AgentSettings,
+    LaneSettings,
+    Limits,
+    Settings,
+)
 from headway.model.time import SECOND, Instant, Span, span
 from headway.model.views import LaneView, RunView, SessionView, Why
 from headway.model.words import FINAL_STATES, Cut, Reason, State
@@ -83,11 +90,11 @@ class Engine:
         self._ids = RunIds.for_node(clock.now())
         self._runners: dict[AgentName, Runner] = {}
         self._agents: dict[AgentName, AgentSettings] = {}
+        self._composers: dict[str, Composer] = {}
         self._estimate: TokenEstimate | None = None
         self._handles: dict[RunId, Handle] = {}
         self._turns: dict[int, Turn] = {}
-        self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._left_behind: dict[int, tuple[Turn, asyncio.Task[None]]] = {}
+        self._left_behind: dict[int, Turn] = {}
         self._chores: set[asyncio.Task[None]] = set()
         self._random = random.Random()  # noqa: TID251 - jitter of retries; the kernel only sees the number
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -95,6 +102,8 @@ class Engine:
         self._nudge: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Instant | None = None
+        self._unstored: list[asyncio.Future[None]] = []
+        self._roomy = settings.idle_sessions
         self._rested: list[asyncio.Future[None]] = []
 
     # Life.
@@ -103,6 +112,7 @@ class Engine:
         if self._scribe is not None:
             return
         await self._store.open()
+        self.kernel.set_gated(bool(self.before))
         self._loop = asyncio.get_running_loop()
         self._scribe = self._loop.create_task(self._write(), name="headway-scribe")
 
@@ -140,8 +150,9 @@ class Engine:
         await asyncio.wait((scribe,))
         for chore in tuple(self._chores):
             chore.cancel()
-        for _, task in self._left_behind.values():
-            task.cancel()
+        for turn in self._left_behind.values():
+            if turn.task is not None:
+                turn.task.cancel()
         if self._alarm is not None:
             self._alarm.cancel()
         self.bus.close()
@@ -152,6 +163,7 @@ class Engine:
     def register(self, name: AgentName, runner: Runner, settings: AgentSettings) -> None:
         self._runners[name] = runner
         self._agents[name] = settings
+        self._composers[name] = Composer(name, settings)
         self.kernel.set_agent(name, settings, self._clock.now())
         self._wake()
 
@@ -169,30 +181,28 @@ class Engine:
         self, agent: str, text: str, options: Mapping[str, object], parent: int = 0
     ) -> Handle:
         """Check a request, make it a run, store it and tell the kernel. Raises if it is refused."""
-        settings = self._agents.get(agent)  # type: ignore[call-overload]
-        if settings is None:
+        composer = self._composers.get(agent)
+        if composer is None:
             raise UnknownName("agent", str(agent), self._agents)
-        name: AgentName = agent  # type: ignore[assignment]
         parent_id: RunId | None = None
         if parent:
             turn = self._turns.get(parent)
             if turn is None or turn.over or turn.cut is not None:
                 raise TurnOver(RunId("" if turn is None else turn.id))
             parent_id = turn.id
-        run = compose(
-            self._ids.next(), name, text, options, self._clock.now(), settings, parent=parent_id
-        )
+        run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
         return await self.submit(run, retry=options.get("on_repeat") == "retry", parent=parent)
 
     async def submit(self, run: Run, *, retry: bool = False, parent: int = 0) -> Handle:
         if self._scribe is None:
             raise NotRunning
         kernel = self.kernel
-        if kernel.draining and run.parent is None:
+        if kernel.stage.draining and run.parent is None:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
         admission = await self._store.admit(run, retry=retry)
         if isinstance(admission, Duplicate):
-            return await self._handle_of(admission.run_id)
+            earlier = await self._handle_of(admission.run_id)
+            return earlier if not parent else earlier.shared(parent)
         handle = self._handles[run.id] = Handle(self, run.id, parent)
         if self.bus.heard:
             self._publish_submitted(run)
@@ -243,7 +253,16 @@ class Engine:
             memory=granted.memory,
         )
         self._publish_stopped(session, stopped, everything=True)
+        await self._stored()
         return stopped
+
+    async def _stored(self) -> None:
+        """Wait until what was decided so far is kept: only then is a stop or a setting acknowledged."""
+        if self.kernel.stage.actions:
+            stored: asyncio.Future[None] = self._running_loop().create_future()
+            self._unstored.append(stored)
+            self._wake()
+            await stored
 
     async def clear_session(self, session: SessionKey) -> int:
         ended = self.kernel.clear(session, self._clock.now())
@@ -260,13 +279,23 @@ class Engine:
             memory=granted.memory,
         )
         self._wake()
+        await self._stored()
 
-    def queue_status(self, session: SessionKey) -> str:
-        return queue_status(self.kernel, session)
+    async def queue_status(self, session: SessionKey) -> str:
+        memory = (await self._store.recall(session)).memory
+        return queue_status(self.kernel, session, memory)
 
     # Lanes and limits, live.
 
-    def set_lane(self, name: LaneName, settings: LaneSettings) -> None:
+    def set_lane(self, name: LaneName, change: int | LaneSettings) -> None:
+        """A number changes only the width; reserve and budget stay."""
+        if isinstance(change, LaneSettings):
+            settings = change
+        else:
+            lane = self.kernel.stage.floor.lanes.get(LANE_ALIASES.get(name, name))
+            known = LaneSettings(change) if lane is None else lane.settings
+            reserve = min(known.reserve, change)
+            settings = LaneSettings(change, reserve, known.budget)
         self.kernel.set_lane(name, settings, self._clock.now())
         self._publish(
             lambda at: events.LaneChanged(
@@ -276,8 +305,9 @@ class Engine:
         self._wake()
 
     def clear_lane(self, name: LaneName) -> int:
-        if name not in self.kernel.stage.floor.lanes:
-            raise UnknownName("lane", name, self.kernel.stage.floor.lanes)
+        lanes = self.kernel.stage.floor.lanes
+        if LANE_ALIASES.get(name, name) not in lanes:
+            raise UnknownName("lane", name, lanes)
         ended = self.kernel.clear_lane(name, self._clock.now())
         self._publish(lambda at: events.LaneCleared(at=at, lane=name, ended=ended))
         self._wake()
@@ -390,26 +420,35 @@ class Engine:
         while True:
             actions = kernel.take_actions()
             if actions:
+                unstored, self._unstored = self._unstored, []
                 lost = await self._store.record(actions)
                 if lost:
                     self._lose(lost)
                 self._carry_out(actions)
+                for waiter in unstored:
+                    if not waiter.done():
+                        waiter.set_result(None)
+                continue
+            if len(kernel.stage.sessions) > self._roomy:
+                self._release_idle()
                 continue
             self._set_alarm(loop)
             self._nudge = loop.create_future()
             await self._nudge
 
+    def _release_idle(self) -> None:
+        """Give idle sessions back; look again only once as many have come as are busy now."""
+        self.kernel.release_idle()
+        self._roomy = 2 * len(self.kernel.stage.sessions) + self.settings.idle_sessions
+
     def _carry_out(self, actions: Sequence[Action]) -> None:
         heard = self.bus.heard
         for action in actions:
-            kind = type(action)
-            if kind is Start:
-                assert isinstance(action, Start)
+            if type(action) is Start:
                 self._begin(action, heard=heard)
-            elif kind is Finish:
-                assert isinstance(action, Finish)
+            elif type(action) is Finish:
                 self._tell(action, heard=heard)
-            elif kind is not Release:
+            elif type(action) is not Release:
                 self._carry_out_rare(action)
 
     def _carry_out_rare(self, action: Action) -> None:
@@ -442,7 +481,7 @@ class Engine:
                 self._note_late(ticket)
             case NoteHold(provider=provider, until=until):
                 self.bus.publish(events.ProviderHeld(at=now, provider=provider, until=until))
-            case Enqueue(run=run, cut=cut, until=until, retry_error=error) if cut or until:
+            case Enqueue(run=run, cut=cut, until=until, retry_error=error) if cut or error:
                 self._publish(
                     lambda at: events.RunQueuedAgain(
                         at=at,
@@ -468,8 +507,8 @@ class Engine:
         loop = self._loop
         assert loop is not None
         ticket = start.ticket
-        turn = self._turns[ticket] = Turn(self, start, loop)
-        self._tasks[ticket] = loop.create_task(self._attempt(turn, ticket))
+        turn = self._turns[ticket] = Turn.of(start, self, loop)
+        turn.task = loop.create_task(self._attempt(turn, ticket))
         if heard:
             run = start.run
             self.bus.publish(
@@ -491,9 +530,10 @@ class Engine:
         ended: Ended
         try:
             runner = self._runners[turn.run.agent]
-            if self.before:
+            if self.before and turn.cut is None:
                 await self._call_hooks(turn)
-            if kernel.began(ticket, clock.now()):
+                kernel.began(ticket, clock.now())
+            if turn.cut is None:
                 ended = Done(reply_of(await runner.run(turn)))
             else:
                 ended = Failed("cancelled before it began")
@@ -508,18 +548,18 @@ class Engine:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = Failed(describe(error))
         turn.over = True
-        kernel.finished(ticket, ended, clock.now(), jitter=self._random.random())
-        if self._turns.pop(ticket, None) is not None:
-            del self._tasks[ticket]
-            if not self._turns and self._rested:
-                self._let_rest()
+        jitter = 0.5 if type(ended) is Done else self._random.random()
+        kernel.finished(ticket, ended, clock.now(), jitter=jitter)
+        turn.task = None
+        if self._turns.pop(ticket, None) is not None and self._rested and not self._turns:
+            self._let_rest()
         if self._nudge is not None:
             self._wake()
 
     async def _call_hooks(self, turn: Turn) -> None:
         for hook in self.before:
             result = hook(turn)
-            if hasattr(result, "__await__"):
+            if inspect.isawaitable(result):
                 await result
 
     def _tell(self, finish: Finish, *, heard: bool) -> None:
@@ -562,14 +602,14 @@ class Engine:
         if turn is None:
             return
         turn.cut = cut
-        if turn.begun:
-            self._tasks[ticket].cancel(cut)
+        if turn.begun and turn.task is not None:
+            turn.task.cancel(cut)
 
     def _leave_behind(self, ticket: int) -> None:
         turn = self._turns.pop(ticket, None)
         if turn is not None:
             turn.over = True
-            self._left_behind[ticket] = (turn, self._tasks.pop(ticket))
+            self._left_behind[ticket] = turn
             if not self._turns:
                 self._let_rest()
 
@@ -586,37 +626,47 @@ class Engine:
         )
         self.bus.publish(event)
         for callback in self.on_wait:
-            self._chore(self._call_back("on_wait", callback, event))
+            self._chore(self._guarded("on_wait", self._call_on_wait(callback, event)))
 
     def _note_late(self, ticket: int) -> None:
-        left = self._left_behind.pop(ticket, None)
-        if left is not None:
-            turn = left[0]
+        turn = self._left_behind.pop(ticket, None)
+        if turn is not None:
             self.bus.publish(
                 events.LateResult(at=self._clock.now(), run_id=turn.id, agent=turn.agent)
             )
 
-    async def _call_back(
-        self, name: str, callback: Callable[..., object], *args: object
-    ) -> object:
-        """Call a user's function; if it raises or takes too long, that is an event, not our problem."""
+    async def _call_on_wait(self, callback: WaitCallback, event: events.RunWaited) -> None:
+        """On the loop, like hooks: it may call back into Headway."""
+        result = callback(event)
+        if inspect.isawaitable(result):
+            await result
+
+    async def _guarded(self, name: str, work: Coroutine[object, object, object]) -> object:
+        """Await a user's function; if it raises or takes too long, that is an event, not our problem."""
         try:
-            within_s = self.settings.estimate_within / SECOND
-            return await call_bounded(callback, *args, within_s=within_s)
+            return await asyncio.wait_for(work, self.settings.callback_within / SECOND)
         except Exception as error:  # noqa: BLE001 - a user's callback must not stop the scheduler
-            self.bus.publish(
-                events.CallbackFailed(
-                    at=self._clock.now(), callback=name, error=describe(error)
-                )
-            )
+            self._publish_failed(name, describe(error))
             return None
+
+    def _publish_failed(self, name: str, error: str) -> None:
+        self.bus.publish(
+            events.CallbackFailed(at=self._clock.now(), callback=name, error=error)
+        )
 
     async def _ask_estimate(self, session: SessionKey) -> None:
         tokens = window = 0
         if self._estimate is not None:
-            answer = await self._call_back("estimate", self._estimate, session)
-            if isinstance(answer, tuple) and len(answer) == 2:  # noqa: PLR2004 - tokens and window
-                tokens, window = int(answer[0]), int(answer[1])
+            answer = await self._guarded("token_estimate", call(self._estimate, session))
+            match answer:
+                case (int(tokens), int(window)):
+                    pass
+                case None:
+                    tokens = window = 0
+                case _:
+                    tokens = window = 0
+                    error = f"answered {answer!r}, not (tokens, context window)"
+                    self._publish_failed("token_estimate", error)
         self.kernel.estimated(session, self._clock.now(), tokens, window)
         self._wake()
 

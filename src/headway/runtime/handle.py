@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+import msgspec
+
 from headway.core.actions import Stopped
 from headway.model.outcome import Outcome, error_of
 from headway.model.run import RunId
@@ -23,21 +25,21 @@ class HandleDesk(Protocol):
     def resumes(self, ticket: int, child: RunId) -> None: ...
 
 
-class Handle:
+class Handle(msgspec.Struct, eq=False):
     """One run, as its caller sees it. Every handle is told the outcome, however the run ends (R-2)."""
 
-    __slots__ = ("_desk", "_followers", "_output", "_parent", "_settled", "_waiters", "id", "outcome")
+    _desk: HandleDesk
+    id: RunId
+    _parent: int = 0
+    outcome: Outcome | None = None
+    """How this run ended, once it has. A merged run's reply comes with `wait`."""
+    _settled: Outcome | None = None
+    _waiters: list[asyncio.Future[None]] | None = None
+    _followers: "list[Handle] | None" = None
+    _output: deque[str] | None = None
 
-    def __init__(self, desk: HandleDesk, run_id: RunId, parent: int = 0) -> None:
-        self._desk = desk
-        self._parent = parent
-        self._waiters: list[asyncio.Future[None]] | None = None
-        self._followers: list[Handle] | None = None
-        self._output: deque[str] | None = None
-        self._settled: Outcome | None = None
-        self.id = run_id
-        self.outcome: Outcome | None = None
-        """How this run ended, once it has. A merged run's reply comes with `wait`."""
+    def __repr__(self) -> str:
+        return f"<Handle {self.id} {self.outcome.state if self.outcome else 'open'}>"
 
     async def wait(self) -> Outcome:
         """The outcome; of a merged run, that of the run which took it over (S-7)."""
@@ -55,7 +57,7 @@ class Handle:
     async def reply(self) -> str:
         """The agent's text, or an error that says why there is none."""
         outcome = await self.wait()
-        if outcome.state is not State.DONE:
+        if not outcome.ok:
             raise error_of(self.id, outcome)
         return outcome.text
 
@@ -82,7 +84,8 @@ class Handle:
         if self.outcome is None:
             self.outcome = outcome
         self._settled = outcome
-        self._notify()
+        if self._waiters is not None:
+            self._notify()
         if self._followers is not None:
             for follower in self._followers:
                 follower.settle(outcome)
@@ -97,6 +100,17 @@ class Handle:
             other._followers = [self]
         else:
             other._followers.append(self)
+
+    def shared(self, parent: int) -> "Handle":
+        """For the engine: the same run, waited for by another turn."""
+        twin = Handle(self._desk, self.id, parent)
+        if self._settled is not None:
+            twin.settle(self._settled)
+        elif self._followers is None:
+            self._followers = [twin]
+        else:
+            self._followers.append(twin)
+        return twin
 
     def push(self, text: str) -> None:
         """For the engine: the agent emitted something."""

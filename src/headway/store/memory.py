@@ -30,10 +30,13 @@ _UNHANDLED = frozenset({Reason.DRAINING, Reason.ORPHANED})
 """Endings in which no agent dealt with the message: it may be delivered again (S-8)."""
 
 _FAILED_STATES = frozenset({State.FAILED, State.CANCELLED, State.REJECTED})
+# Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
+_QUEUED = State.QUEUED
 _RUNNING = State.RUNNING
+_TASK = Source.TASK
 
 
-class _Row(msgspec.Struct, eq=False):
+class _Row(msgspec.Struct, eq=False, gc=False):
     run: Run
     state: State
     attempt: int = 0
@@ -57,7 +60,7 @@ class _Row(msgspec.Struct, eq=False):
 _Key: TypeAlias = tuple[str, str, Route | None, str]
 
 
-class _Held(msgspec.Struct, eq=False):
+class _Held(msgspec.Struct, eq=False, gc=False):
     """A session that a node decides for."""
 
     epoch: int
@@ -93,7 +96,7 @@ class MemoryStore:
             earlier = self._earlier(run, retry=retry)
             if earlier is not None:
                 return Duplicate(earlier)
-        self._rows[run.id] = _Row(run, State.QUEUED)
+        self._rows[run.id] = _Row(run, _QUEUED)
         held = self._held.get(run.session)
         if held is None:
             held = self._hold(run.session)
@@ -108,19 +111,15 @@ class MemoryStore:
     async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
         rows = self._rows
         for action in actions:
-            kind = type(action)
-            if kind is Start:
-                assert isinstance(action, Start)
+            if type(action) is Start:
                 row = rows[action.run.id]
                 row.run = action.run
                 row.state = _RUNNING
                 row.attempt = action.attempt
                 row.started_at = action.at
-            elif kind is Finish:
-                assert isinstance(action, Finish)
+            elif type(action) is Finish:
                 self._finish(action)
-            elif kind is Release:
-                assert isinstance(action, Release)
+            elif type(action) is Release:
                 held = self._held.get(action.session)
                 if held is not None and held.seq == action.seen:
                     del self._held[action.session]
@@ -170,7 +169,7 @@ class MemoryStore:
     def _finish(self, action: Finish) -> None:
         run = action.run
         settings = self._settings
-        if run.source is Source.TASK:
+        if run.source is _TASK:
             retention, finished = settings.task_retention, self._finished_tasks
         else:
             retention, finished = settings.retention, self._finished
@@ -186,12 +185,7 @@ class MemoryStore:
         row.outcome = action.outcome
         row.cancelling = False
         finished.append((action.at + retention, run.id))
-        self._sweep(finished, action.at)
-
-    def _sweep(self, finished: deque[tuple[Instant, RunId]], now: Instant) -> None:
-        while finished and (
-            finished[0][0] <= now or len(finished) > self._settings.retained_runs
-        ):
+        while finished[0][0] <= action.at or len(finished) > settings.retained_runs:
             self._rows.pop(finished.popleft()[1], None)
 
     def _remember(self, session: SessionKey, memory: SessionMemory) -> None:

@@ -1,0 +1,386 @@
+"""The simulator's own picture of a node: what it told the kernel, and what the kernel's actions made of it.
+
+Nothing here asks the kernel. The rules are those of the specification, written a second time and as plainly as
+possible: no heaps, no caches, only lists that are walked. Where the picture and the kernel part ways, one of the
+two is wrong.
+"""
+
+from bisect import insort
+from operator import attrgetter
+
+import msgspec
+
+from headway.model.run import AgentName, LaneName, QueueOptions, Run, RunId, SessionKey, SessionMemory
+from headway.model.settings import (
+    DEFAULT_LANES,
+    LANE_ALIASES,
+    MAIN,
+    AgentSettings,
+    LaneSettings,
+    Limits,
+    QueueSettings,
+    Settings,
+)
+from headway.model.time import Instant
+from headway.model.words import Cut, Rule, State
+from headway.testing.ledger import BLANK
+from headway.testing.seen import (
+    Seen,
+    SeenAgent,
+    SeenLane,
+    SeenSession,
+    Where,
+    Window,
+    changed,
+    keep_line,
+)
+
+Bar = tuple[Rule, Instant | None]
+
+_BY_PLACE = attrgetter("place")
+_OVERFLOW_LINES = 50
+
+
+class Mirror:
+    """One node as the simulator sees it."""
+
+    def __init__(self, settings: Settings, now: Instant) -> None:
+        self.settings = settings
+        self.now = now
+        self.limits: Limits = settings.limits
+        self.lanes: dict[LaneName, SeenLane] = {}
+        self.agents: dict[AgentName, SeenAgent] = {}
+        self.holds: dict[str, Instant] = {}
+        """Until when each provider asked to wait."""
+        self.sessions: dict[SessionKey, SeenSession] = {}
+        self.memories: dict[SessionKey, SessionMemory] = {}
+        """What each session must remember; nothing where it is blank."""
+        self.runs: dict[RunId, Seen] = {}
+        self.attempts: dict[int, Seen] = {}
+        self.tasks = 0
+        self.draining = False
+        self.keeps_waiting = True
+        self.estimating = False
+        self._orders = 0
+        self._places = 0
+        self._served = 0
+        for name, lane in settings.lanes.items():
+            self.set_lane(name, lane)
+        if MAIN not in self.lanes:
+            self.set_lane(MAIN, DEFAULT_LANES[MAIN])
+
+    # Lanes, agents, sessions.
+
+    def set_lane(self, name: LaneName, settings: LaneSettings) -> None:
+        name = LANE_ALIASES.get(name, name)
+        lane = self.lanes.get(name)
+        if lane is None:
+            lane = self.lanes[name] = SeenLane(name, settings)
+        lane.budget = changed(lane.budget, settings.budget, self.now)
+        lane.settings = settings
+
+    def set_agent(self, name: AgentName, settings: AgentSettings) -> None:
+        agent = self.agent(name)
+        agent.budget = changed(agent.budget, settings.budget, self.now)
+        agent.settings = settings
+
+    def lane(self, name: LaneName) -> SeenLane:
+        return self.lanes.get(LANE_ALIASES.get(name, name)) or self.lanes[MAIN]
+
+    def agent(self, name: AgentName) -> SeenAgent:
+        agent = self.agents.get(name)
+        if agent is None:
+            settings = self.settings.agents.get(name, AgentSettings())
+            agent = self.agents[name] = SeenAgent(name, settings)
+            agent.budget = changed(None, settings.budget, self.now)
+        return agent
+
+    def session(self, key: SessionKey) -> SeenSession:
+        session = self.sessions.get(key)
+        if session is None:
+            session = self.sessions[key] = SeenSession(key)
+        return session
+
+    def queue_settings(self, run: Run) -> QueueSettings:
+        """What the message goes by: itself, else its session, else its channel, else the node (S-5)."""
+        layers: list[QueueOptions | None] = [run.queue, self.memory(run.session).options]
+        wide = self.settings.queue
+        if run.route is None:
+            wide = msgspec.structs.replace(wide, debounce=0)
+        else:
+            layers.append(self.settings.channels.get(run.route.channel))
+        said = {}
+        for layer in reversed(layers):
+            if layer is not None:
+                for name in QueueOptions.__struct_fields__:
+                    value = getattr(layer, name)
+                    if value is not None:
+                        said[name] = value
+        return msgspec.structs.replace(wide, **said) if said else wide
+
+    # Moves of runs.
+
+    def admit(self, run: Run, parent: Seen | None, state: State) -> Seen:
+        """A run is known from now on; it has no place yet."""
+        self._orders += 1
+        session = self.session(run.session)
+        seen = Seen(run, self.lane(run.lane), self.agent(run.agent), session, state, self._orders)
+        if parent is not None:
+            seen.parent = parent
+            seen.root = parent.root or parent.session
+            seen.root.offspring += 1
+        self.runs[run.id] = seen
+        return seen
+
+    def line_up(self, seen: Seen, *, first: bool = False) -> None:
+        """It takes its place: at the end, or in front of all; heartbeats step behind a message."""
+        line = seen.session.line
+        seen.state = State.QUEUED
+        seen.where = Where.LINE
+        seen.queued_at = self.now
+        seen.rank = self.now + seen.run.priority * self.settings.ageing
+        seen.started_before = seen.lane.started
+        if first and line:
+            seen.place = line[0].place - 0.5
+        else:
+            self._places += 1
+            seen.place = self._places
+            if seen.message:
+                for other in line:
+                    if other.heartbeat:
+                        self._places += 1
+                        other.place = self._places
+                line.sort(key=_BY_PLACE)
+        insort(line, seen, key=_BY_PLACE)
+
+    def rejoin(self, seen: Seen) -> None:
+        """Back to the place it had, in front of all that came later; a heartbeat gives way to messages."""
+        line = seen.session.line
+        seen.where = Where.LINE
+        if seen.heartbeat and any(other.message for other in line):
+            self._places += 1
+            seen.place = self._places
+        insort(line, seen, key=_BY_PLACE)
+
+    def open_window(self, seen: Seen, key: tuple[object, ...], span: Instant) -> None:
+        """It is in a debounce window, which starts anew with it."""
+        window = seen.session.windows.get(key)
+        if window is None:
+            latest_at = self.now + span * self.settings.debounce_limit
+            window = seen.session.windows[key] = Window(0, latest_at)
+        window.closes_at = min(self.now + span, window.latest_at)
+        window.parts.append(seen)
+        seen.where = Where.WINDOW
+        seen.window = key
+
+    def take_out(self, seen: Seen) -> None:
+        """It leaves the place where it waits."""
+        session = seen.session
+        match seen.where:
+            case Where.LINE:
+                session.line.remove(seen)
+            case Where.LATER:
+                session.later -= 1
+            case Where.WINDOW:
+                assert seen.window is not None
+                window = session.windows[seen.window]
+                window.parts.remove(seen)
+                if not window.parts:
+                    del session.windows[seen.window]
+            case Where.TURN:
+                assert seen.taken_by is not None
+                seen.taken_by.taken.remove(seen)
+                seen.taken_by = None
+            case _:
+                pass
+        seen.where = Where.NOWHERE
+
+    def start(self, seen: Seen, ticket: int, lender: Seen | None) -> None:
+        seen.session.line.remove(seen)
+        seen.session.running.append(seen)
+        seen.session.tight = None
+        seen.session.asked = False
+        seen.where = Where.SLOT
+        seen.state = State.ASSIGNED
+        seen.ticket = ticket
+        seen.attempt += 1
+        seen.started_at = self.now
+        seen.lender = lender
+        if lender is not None:
+            lender.lent_to = seen
+        lane, agent = seen.lane, seen.agent
+        lane.live.append(seen)
+        lane.started += 1
+        agent.inflight += 1
+        self._served += 1
+        agent.served = self._served
+        for budget in (lane.budget, agent.budget):
+            if budget is not None and budget.runs is not None:
+                budget.runs.take(1, self.now)
+        if seen.task:
+            self.tasks += 1
+            agent.tasks += 1
+        self.attempts[ticket] = seen
+
+    def step_down(self, seen: Seen) -> None:
+        """Its attempt is over: it gives back what it held. What it lent goes on with who has it."""
+        del self.attempts[seen.ticket]
+        session = seen.session
+        session.running.remove(seen)
+        session.tight = None
+        session.asked = False
+        if seen.cut is Cut.PREEMPTED:
+            seen.lane.owed += 1
+        seen.ticket = 0
+        seen.cut = None
+        seen.where = Where.NOWHERE
+        seen.lane.live.remove(seen)
+        seen.agent.inflight -= 1
+        if seen.task:
+            self.tasks -= 1
+            seen.agent.tasks -= 1
+        seen.awaiting.clear()
+        lender, borrower = seen.lender, seen.lent_to
+        seen.lender = seen.lent_to = None
+        if lender is not None:
+            lender.lent_to = borrower
+        if borrower is not None:
+            borrower.lender = lender
+            self.check_lending(borrower)
+
+    def forget(self, seen: Seen) -> None:
+        """It has ended."""
+        del self.runs[seen.run.id]
+        if seen.root is not None:
+            seen.root.offspring -= 1
+        parent = seen.parent
+        if parent is not None and seen in parent.awaiting:
+            parent.awaiting = [other for other in parent.awaiting if other is not seen]
+            if parent.lent_to is not None:
+                self.check_lending(parent.lent_to)
+
+    def check_lending(self, borrower: Seen) -> None:
+        """A lender that works again has its slot back: what it lent is the borrower's own from then on."""
+        lender = borrower.lender
+        if lender is not None and not lender.awaiting:
+            lender.lent_to = borrower.lender = None
+
+    # What a session remembers.
+
+    def memory(self, key: SessionKey) -> SessionMemory:
+        return self.memories.get(key, BLANK)
+
+    def remember(self, key: SessionKey, memory: SessionMemory) -> None:
+        if memory == BLANK:
+            self.memories.pop(key, None)
+        else:
+            self.memories[key] = memory
+
+    def drop_line(self, seen: Seen) -> None:
+        """One line of a dropped message is kept for the next turn."""
+        memory = self.memory(seen.run.session)
+        lines = (*memory.overflow, keep_line(seen.run.text))
+        extra = max(0, len(lines) - _OVERFLOW_LINES)
+        self.remember(
+            seen.run.session,
+            msgspec.structs.replace(
+                memory,
+                overflow=lines[extra:],
+                overflow_missed=memory.overflow_missed + extra,
+            ),
+        )
+
+    def take_lines(self, key: SessionKey) -> tuple[str, ...]:
+        memory = self.memory(key)
+        lines = memory.overflow
+        if memory.overflow_missed:
+            lines = (f"({memory.overflow_missed} older messages)", *lines)
+        self.remember(
+            key, msgspec.structs.replace(memory, overflow=(), overflow_missed=0)
+        )
+        return lines
+
+    def is_stale(self, run: Run) -> bool:
+        memory = self.memory(run.session)
+        if memory.cutoff_at is None:
+            return False
+        if run.sent_at is not None:
+            return run.sent_at < memory.cutoff_at
+        channel = run.route.channel if run.route is not None else ""
+        if memory.cutoff_id is None or run.message_id is None or channel != memory.cutoff_channel:
+            return False
+        return run.message_id.isdigit() and int(run.message_id) < memory.cutoff_id
+
+    # Which rule holds a run.
+
+    def session_bar(self, head: Seen, at: Instant) -> Bar | None:
+        """What keeps the first in line from being offered to its lane."""
+        session = head.session
+        if head.until is not None:
+            return Rule.RETRY, head.until
+        if self.draining and head.parent is None:
+            return Rule.DRAINING, None
+        if head.collect and session.quiet_until > at:
+            return Rule.COLLECTING, session.quiet_until
+        if session.running:
+            if len(session.running) >= session.width_for(head.width):
+                return Rule.SESSION_BUSY, None
+            if self.estimating and session.tight is not False:
+                return (Rule.SESSION_THROTTLED if session.tight else Rule.ESTIMATING), None
+        return None
+
+    def agent_bar(self, seen: Seen, at: Instant) -> Bar | None:
+        agent = seen.agent
+        provider = agent.settings.provider
+        if provider is not None and (until := self.holds.get(provider, 0)) > at:
+            return Rule.RATE_LIMITED, until
+        if agent.budget is not None and (until := agent.budget.free_at(at)) > at:
+            return Rule.AGENT_BUDGET, until
+        if seen.task and agent.tasks >= self.task_quota(agent):
+            return Rule.AGENT_QUOTA, None
+        return None
+
+    def tasks_bar(self, seen: Seen) -> Bar | None:
+        if seen.task and self.tasks >= self.limits.max_inflight:
+            return Rule.INFLIGHT_LIMIT, None
+        return None
+
+    def lane_bar(self, seen: Seen, at: Instant) -> Bar | None:
+        lane = seen.lane
+        settings = lane.settings
+        if settings.width == 0:
+            return Rule.LANE_PAUSED, None
+        own = lane.own
+        if len(own) >= settings.width:
+            return Rule.LANE_FULL, None
+        if seen.background and settings.reserve:
+            background = sum(1 for other in own if other.background)
+            if background >= settings.width - settings.reserve:
+                return Rule.LANE_RESERVED, None
+        if lane.budget is not None and (until := lane.budget.free_at(at)) > at:
+            return Rule.LANE_BUDGET, until
+        return None
+
+    def floor_bar(self, seen: Seen, at: Instant) -> Bar | None:
+        return self.agent_bar(seen, at) or self.tasks_bar(seen) or self.lane_bar(seen, at)
+
+    def task_quota(self, agent: SeenAgent) -> int:
+        quota = agent.settings.max_inflight
+        return self.limits.max_inflight_per_agent if quota is None else quota
+
+    def free_lender(self, seen: Seen) -> Seen | None:
+        for lender in seen.lenders():
+            if lender.lent_to is None:
+                return lender
+        return None
+
+    def waiting_tasks(self, agent: SeenAgent | None = None) -> int:
+        return sum(
+            1
+            for seen in self.runs.values()
+            if seen.task and not seen.ticket and (agent is None or seen.agent is agent)
+        )
+
+    def yielding(self, lane: SeenLane) -> int:
+        """Attempts that were cut for a user's turn and have not returned."""
+        return sum(1 for seen in lane.live if seen.cut is Cut.PREEMPTED)

@@ -1,0 +1,131 @@
+"""Whether a run may start, whether another should have come first, and who may be cut for it."""
+
+from collections.abc import Iterator
+
+from headway.model.time import Instant
+from headway.model.words import Rule
+from headway.testing.mirror import Mirror
+from headway.testing.seen import Seen, SeenAgent, SeenLane
+from headway.testing.violation import Invariant, broken
+
+_BROKEN_BY: dict[Rule, Invariant] = {
+    Rule.RETRY: Invariant.WINDOW,
+    Rule.COLLECTING: Invariant.WINDOW,
+    Rule.DRAINING: Invariant.DRAINING,
+    Rule.SESSION_BUSY: Invariant.SESSION_LIMIT,
+    Rule.SESSION_THROTTLED: Invariant.SESSION_LIMIT,
+    Rule.ESTIMATING: Invariant.SESSION_LIMIT,
+    Rule.RATE_LIMITED: Invariant.BUDGET,
+    Rule.AGENT_BUDGET: Invariant.BUDGET,
+    Rule.LANE_BUDGET: Invariant.BUDGET,
+    Rule.AGENT_QUOTA: Invariant.TASK_LIMIT,
+    Rule.INFLIGHT_LIMIT: Invariant.TASK_LIMIT,
+    Rule.LANE_PAUSED: Invariant.LANE_LIMIT,
+    Rule.LANE_FULL: Invariant.LANE_LIMIT,
+    Rule.LANE_RESERVED: Invariant.LANE_RESERVE,
+}
+
+
+def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
+    """Object if this run may not start now. Answers who lends it a slot, if it has none of its own."""
+    now = mirror.now
+    line = seen.session.line
+    if line[0] is not seen:
+        broken(Invariant.SESSION_ORDER, f"{seen} starts before {line[0]} of {seen.session.key}")
+    if seen.run.deadline_at is not None and seen.run.deadline_at <= now:
+        broken(Invariant.DEADLINE, f"{seen} starts after its deadline")
+    bar = mirror.session_bar(seen, now) or mirror.agent_bar(seen, now)
+    if bar is not None:
+        broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
+    bar = mirror.tasks_bar(seen) or mirror.lane_bar(seen, now)
+    lender = mirror.free_lender(seen) if seen.parent is not None else None
+    if bar is None:
+        if lender is None:
+            _check_fair(mirror, seen, since)
+        return None
+    if lender is not None and bar[0] is not Rule.INFLIGHT_LIMIT:
+        return lender
+    if not (bar[0] is Rule.LANE_FULL and _lent_unseen(mirror, seen.lane)):
+        broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
+    return None
+
+
+def _lent_unseen(mirror: Mirror, lane: SeenLane) -> bool:
+    """Whether another run may be on a lent slot: a start does not say which slot it takes."""
+    for other in lane.own:
+        lender = mirror.free_lender(other) if other.parent is not None else None
+        if lender is not None:
+            lender.lent_to = other
+            other.lender = lender
+            return len(lane.own) < lane.settings.width
+    return False
+
+
+def ready(mirror: Mirror, lane: SeenLane, since: Instant) -> Iterator[Seen]:
+    """First runs of their sessions that only this lane can still hold; sure ones, whatever rings first."""
+    for session in mirror.sessions.values():
+        if session.line:
+            head = session.line[0]
+            if head.lane is lane and _is_free(mirror, head, mirror.now):
+                if since == mirror.now or _is_free(mirror, head, since):
+                    yield head
+
+
+def _is_free(mirror: Mirror, head: Seen, at: Instant) -> bool:
+    if mirror.session_bar(head, at) is not None:
+        return False
+    return (mirror.agent_bar(head, at) or mirror.tasks_bar(head)) is None
+
+
+def _check_fair(mirror: Mirror, seen: Seen, since: Instant) -> None:
+    lane = seen.lane
+    rivals = [
+        other
+        for other in ready(mirror, lane, since)
+        if other is not seen and mirror.lane_bar(other, mirror.now) is None
+    ]
+    if lane.owed:
+        lane.owed -= 1
+        if seen.plain:
+            rivals = [other for other in rivals if other.plain]
+        elif any(other.plain for other in rivals):
+            broken(Invariant.PREEMPTION, f"{seen} got the slot that was cleared for another")
+    for other in rivals:
+        if _comes_first(other, seen):
+            broken(
+                Invariant.FAIR_PICK,
+                f"{seen} of {seen.agent.name} starts before {other} of {other.agent.name}",
+            )
+
+
+def _comes_first(other: Seen, seen: Seen) -> bool:
+    if other.agent is seen.agent:
+        return (other.rank, other.order) < (seen.rank, seen.order)
+    theirs, ours = share(other.agent), share(seen.agent)
+    if theirs != ours or other.agent.settings.weight > 1 or seen.agent.settings.weight > 1:
+        return theirs < ours
+    return other.agent.served < seen.agent.served
+
+
+def share(agent: SeenAgent) -> float:
+    """What an agent has in flight, by its weight (F-2, X-8)."""
+    return agent.inflight / agent.settings.weight
+
+
+def may_preempt(mirror: Mirror, seen: Seen, since: Instant) -> bool:
+    """Whether this attempt may be cut for another run: a heartbeat for a message, background for a user's turn."""
+    if seen.heartbeat and any(other.message for other in seen.session.line):
+        return True
+    if not (seen.run.preemptible and seen.background) or seen.lent_to is not None:
+        return False
+    lane = seen.lane
+    waiting = [
+        other
+        for other in ready(mirror, lane, mirror.now)
+        if other.plain and not _lane_budget_bars(mirror, lane)
+    ]
+    return len(lane.own) >= lane.settings.width and len(waiting) > mirror.yielding(lane)
+
+
+def _lane_budget_bars(mirror: Mirror, lane: SeenLane) -> bool:
+    return lane.budget is not None and lane.budget.free_at(mirror.now) > mirror.now
