@@ -249,15 +249,15 @@ class Headway:
                 )
                 return str(stopped)
             case commands.QueueStatus():
-                return await self.engine.queue_status(key)
+                return await self.engine.queue_status(key, route)
             case commands.QueueClear():
                 return f"{await self.engine.clear_session(key)} waiting cleared"
             case commands.QueueReset():
                 await self.engine.configure(key, None)
                 return "queue options reset"
             case commands.QueueSet(options):
-                await self.engine.configure(key, options)
-                return await self.engine.queue_status(key)
+                await self.engine.configure(key, options, change=True)
+                return await self.engine.queue_status(key, route)
             case other:
                 assert_never(other)
 

@@ -39,7 +39,7 @@ from headway.core.debounce import Buffer, buffer_key
 from headway.core.live import LiveRun
 from headway.core.retry import delay
 from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue, message_number
-from headway.core.stage import Stage, past_deadline
+from headway.core.stage import FINAL_CUTS, Stage, past_deadline
 from headway.model.errors import WouldDeadlock
 from headway.model.outcome import Outcome
 from headway.model.run import (
@@ -86,8 +86,6 @@ _CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
     Cut.DRAINED: (State.CANCELLED, Reason.DRAINING),
     Cut.LOST: (State.FAILED, Reason.ORPHANED),
 }
-_FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT, Cut.LOST})
-"""After these a run does not live on; the others leave it to be stopped."""
 _CUT_ERRORS: dict[Cut, str] = {
     Cut.DEADLINE: "deadline exceeded while running",
     Cut.TIMED_OUT: "the attempt took longer than its timeout",
@@ -137,7 +135,7 @@ class Kernel:
         if session is None:
             session = stage.session(run.session, epoch, memory)
         session.seen = seq
-        settings = self._rules.for_run(run, session.memory)
+        settings = self._rules.resolve(run.queue, session.memory.options, run.route)
         if run.due_at is not None and run.due_at > stage.now:
             live = stage.admit(run, session, _PENDING)
             session.later += 1
@@ -216,7 +214,7 @@ class Kernel:
         live = self.stage.runs.get(run_id)
         if live is None:
             return Stopped()
-        return self._stop(self._with_descendants(live))
+        return self._stop([live, *self.stage.descendants(live)])
 
     def stop(self, key: SessionKey, now: Instant) -> Stopped:
         """`/stop`: cancel the session's oldest running attempt, or the first that waits for a slot (S-9)."""
@@ -225,8 +223,8 @@ class Kernel:
         if session is None:
             return Stopped()
         for live in (*session.running, *session.waiting):
-            if live.cut not in _FINAL_CUTS:
-                return self._stop(self._with_descendants(live))
+            if live.cut not in FINAL_CUTS:
+                return self._stop([live, *self.stage.descendants(live)])
         return self._stop(self._buffered(session))
 
     def stop_all(
@@ -352,9 +350,9 @@ class Kernel:
         self.stage.actions.append(Remember(key, session.memory, session.epoch))
         self.stage.refresh(session)
 
-    def queue_settings(self, options: QueueOptions | None) -> QueueSettings:
-        """What a session with these options of its own goes by."""
-        return self._rules.with_options(options)
+    def queue_settings(self, options: QueueOptions | None, route: Route | None) -> QueueSettings:
+        """What messages from there go by in a session with these options of its own."""
+        return self._rules.resolve(None, options, route)
 
     def set_lane(self, name: LaneName, settings: LaneSettings, now: Instant) -> None:
         """Make a lane, or change one: up starts waiting runs at once, down lets running ones finish (L-2)."""
@@ -487,7 +485,7 @@ class Kernel:
         if len(parts) > 1:
             live = stage.merge(parts)
             live.width = parts[0].width
-        settings = self._rules.for_run(parts[-1].run, session.memory)
+        settings = self._rules.resolve(parts[-1].run.queue, session.memory.options, parts[-1].run.route)
         self._queue_message(live, settings)
         self._settle(session)
 
@@ -534,7 +532,7 @@ class Kernel:
             if live.run.source is Source.MESSAGE or live.begun:
                 self.stage.finish_waiting(live, State.CANCELLED, Reason.SUPERSEDED)
         for live in tuple(session.running):
-            if live.cut not in _FINAL_CUTS:
+            if live.cut not in FINAL_CUTS:
                 self.stage.cut(live, Cut.SUPERSEDED)
 
     def _make_room(self, live: LiveRun, settings: QueueSettings) -> bool:
@@ -646,25 +644,16 @@ class Kernel:
         stage = self.stage
         running = waiting = 0
         sessions: dict[SessionKey, SessionQueue] = {session.key: session for session in also}
-        for live in reached:
-            if live.run.id not in stage.runs or live.absorbed:
-                continue
+        for live in reversed(reached):
             sessions[live.session.key] = live.session
-            if live.ticket:
-                if live.cut not in _FINAL_CUTS:
-                    running += 1
-                    stage.cut(live, Cut.STOPPED)
-            else:
-                waiting += 1
-                stage.finish_waiting(live, State.CANCELLED, Reason.STOPPED)
+            was_running = live.ticket != 0
+            if stage.stop(live):
+                running += was_running
+                waiting += not was_running
         for session in sessions.values():
             stage.refresh(session)
         stage.fill_all()
         return Stopped(running, waiting)
-
-    def _with_descendants(self, live: LiveRun) -> list[LiveRun]:
-        root = live.ties.root if live.ties is not None and live.ties.root else live.session
-        return [live, *(other for other in root.offspring or () if other.is_under(live))]
 
     def _buffered(self, session: SessionQueue) -> list[LiveRun]:
         buffers = session.buffers or {}
@@ -735,7 +724,7 @@ class Kernel:
     def _deadline_passed(self, live: LiveRun) -> None:
         live.deadline_alarm = None
         if live.ticket:
-            if live.cut not in _FINAL_CUTS:
+            if live.cut not in FINAL_CUTS:
                 self.stage.cut(live, Cut.DEADLINE)
         else:
             self.stage.drop_out(live)
@@ -751,7 +740,7 @@ class Kernel:
         else:
             session.later -= 1
             live.held = None
-            settings = self._rules.for_run(live.run, session.memory)
+            settings = self._rules.resolve(live.run.queue, session.memory.options, live.run.route)
             live.width = settings.max_concurrent
             if live.run.source is not Source.MESSAGE:
                 stage.line_up(live)

@@ -8,7 +8,7 @@ import msgspec
 from headway.core.debounce import Buffer, BufferKey
 from headway.core.live import LiveRun
 from headway.core.moving import Moving
-from headway.model.run import QueueOptions, Run, SessionKey, SessionMemory
+from headway.model.run import QueueOptions, Route, Run, SessionKey, SessionMemory
 from headway.model.settings import QueueSettings
 from headway.model.time import Instant
 from headway.model.words import Source, Word
@@ -176,21 +176,26 @@ class QueueRules:
         self._from_channel = settings
         self._from_library = msgspec.structs.replace(settings, debounce=0)
 
-    def for_run(self, run: Run, memory: SessionMemory) -> QueueSettings:
+    def resolve(
+        self, message: QueueOptions | None, session: QueueOptions | None, route: Route | None
+    ) -> QueueSettings:
         resolved = self._from_library
-        if run.route is not None:
+        if route is not None:
             resolved = self._from_channel
-            channel = self._channels.get(run.route.channel)
+            channel = self._channels.get(route.channel)
             if channel is not None:
                 resolved = overlaid(resolved, channel)
-        if memory.options is not None:
-            resolved = overlaid(resolved, memory.options)
-        if run.queue is not None:
-            resolved = overlaid(resolved, run.queue)
+        if session is not None:
+            resolved = overlaid(resolved, session)
+        if message is not None:
+            resolved = overlaid(resolved, message)
         return resolved
 
-    def with_options(self, options: QueueOptions | None) -> QueueSettings:
-        return self._from_channel if options is None else overlaid(self._from_channel, options)
+
+def with_options(options: QueueOptions, change: QueueOptions) -> QueueOptions:
+    """The options with everything that the change says."""
+    said = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not None}
+    return msgspec.structs.replace(options, **said)
 
 
 def overlaid(settings: QueueSettings, options: QueueOptions) -> QueueSettings:

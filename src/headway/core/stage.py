@@ -53,6 +53,10 @@ _PREEMPTED = Cut.PREEMPTED
 _UNKNOWN = Estimate.UNKNOWN
 
 
+FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT, Cut.LOST})
+"""After these a run does not live on; after the others it can still be stopped."""
+
+
 def past_deadline() -> Outcome:
     return Outcome(State.FAILED, Reason.DEADLINE_QUEUED, error="deadline exceeded while queued")
 
@@ -271,6 +275,25 @@ class Stage:
         self._silence(live)
         live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
         self.actions.append(CancelAttempt(live.run, live.ticket, cut))
+        for child in self.descendants(live):
+            self.stop(child)
+
+    def stop(self, live: LiveRun) -> bool:
+        """End a run for good: at once if it waits, by a cut if it runs. False if it was ending already."""
+        if live.run.id not in self.runs or live.absorbed or live.cut in FINAL_CUTS:
+            return False
+        if live.ticket:
+            self.cut(live, Cut.STOPPED)
+        else:
+            self.finish_waiting(live, State.CANCELLED, Reason.STOPPED)
+        return True
+
+    def descendants(self, live: LiveRun) -> list[LiveRun]:
+        """Live sub-runs of this run, at any depth."""
+        root = live.session
+        if live.ties is not None and live.ties.root is not None:
+            root = live.ties.root
+        return [other for other in root.offspring or () if other.is_under(live)]
 
     def step_down(self, live: LiveRun) -> None:
         """The attempt is over, one way or the other: give back what it held."""
@@ -387,11 +410,9 @@ class Stage:
             self._silence(live)
         if live.deadline_alarm is not None:
             self.alarms.cancel(live.deadline_alarm)
-        self.actions.append(
-            Finish(run, outcome, live.attempt, live.session.epoch, self.now)
-        )
         if live.ties is not None:
             self._untie(live)
+        self.actions.append(Finish(run, outcome, live.attempt, live.session.epoch, self.now))
 
     def merge(self, parts: list[LiveRun], *, place_of: LiveRun | None = None) -> LiveRun:
         """Several messages become one run; each of them ends `merged` and names it."""

@@ -3,7 +3,7 @@
 from headway.core.forecast import forecast
 from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
-from headway.model.run import RunId, SessionKey, SessionMemory
+from headway.model.run import Route, RunId, SessionKey, SessionMemory
 from headway.model.time import Instant, span_text
 from headway.model.views import LaneView, SessionView, Why
 from headway.model.words import Rule, State
@@ -100,7 +100,9 @@ def _window_end(live: LiveRun) -> Instant | None:
     return None
 
 
-def queue_status(kernel: Kernel, key: SessionKey, memory: SessionMemory | None) -> str:
+def queue_status(
+    kernel: Kernel, key: SessionKey, memory: SessionMemory | None, route: Route | None
+) -> str:
     """One line for `/queue status`: what runs, what waits, and by which settings.
 
     `memory` is what the store knows of the session; it counts if nothing is known here.
@@ -110,7 +112,7 @@ def queue_status(kernel: Kernel, key: SessionKey, memory: SessionMemory | None) 
         memory = session.memory
     running = len(session.running) if session else 0
     waiting = len(session.waiting) + session.buffered if session else 0
-    settings = kernel.queue_settings(memory.options if memory else None)
+    settings = kernel.queue_settings(memory.options if memory else None, route)
     return (
         f"{running} running, {waiting} waiting; mode {settings.mode}, cap {settings.cap}, "
         f"drop {settings.drop}, debounce {span_text(settings.debounce)}"

@@ -37,6 +37,7 @@ from headway.core.actions import (
 )
 from headway.core.kernel import Kernel
 from headway.core.request import Composer
+from headway.core.session import with_options
 from headway.core.why import explain, lane_views, queue_status, session_views
 from headway.model import events
 from headway.model.errors import (
@@ -269,8 +270,16 @@ class Engine:
         self._wake()
         return ended
 
-    async def configure(self, session: SessionKey, options: QueueOptions | None) -> None:
+    async def configure(
+        self, session: SessionKey, options: QueueOptions | None, *, change: bool = False
+    ) -> None:
+        """Set the session's own options; as a change, what they do not say stays as it was."""
         granted = await self._store.recall(session)
+        if change and options is not None:
+            known = self.kernel.stage.sessions.get(session)
+            memory = known.memory if known is not None else granted.memory
+            if memory is not None and memory.options is not None:
+                options = with_options(memory.options, options)
         self.kernel.configure(
             session,
             options,
@@ -281,9 +290,9 @@ class Engine:
         self._wake()
         await self._stored()
 
-    async def queue_status(self, session: SessionKey) -> str:
+    async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         memory = (await self._store.recall(session)).memory
-        return queue_status(self.kernel, session, memory)
+        return queue_status(self.kernel, session, memory, route)
 
     # Lanes and limits, live.
 

@@ -88,7 +88,9 @@ def test_the_demo_prints_one_line_per_notable_event(
 def test_the_demo_ends_with_figures_that_add_up(told: subprocess.CompletedProcess[str]) -> None:
     rows = {
         name: [0 if figure == "-" else int(figure) for figure in figures.split()]
-        for name, figures in re.findall(r"^(\w+) +((?:[\d-]+ +){6})\d+\.\d\d s", told.stdout, re.M)
+        for name, figures in re.findall(
+            r"^(\w+) +((?:[\d-]+ +){6})\d+\.\d\d s", told.stdout, re.MULTILINE
+        )
     }
     assert set(rows) == {"support", "coder", "researcher", "reader", "nightly", "all"}
     for runs, *ends in rows.values():

@@ -123,7 +123,12 @@ def test_what_is_right_is_left_alone(events: tuple[Event, ...]) -> None:
 
 
 def test_s1_two_turns_of_a_session_at_once_are_seen() -> None:
-    history = [asked(1, "r1", "s"), asked(1, "r2", "s"), started(1, "r1", "s"), started(2, "r2", "s")]
+    history = [
+        asked(1, "r1", "s"),
+        asked(1, "r2", "s"),
+        started(1, "r1", "s"),
+        started(2, "r2", "s"),
+    ]
     history += [done(3, "r1", "s"), done(3, "r2", "s")]
     assert broken_by(*history) == {ONE: ("s ran 2 turns at once",)}
 

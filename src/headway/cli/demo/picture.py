@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, OverflowMethod, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -34,10 +35,11 @@ class _Glyphs:
     cut: str
     idle: str
     times: str
+    overflow: OverflowMethod
 
 
-_UNICODE = _Glyphs("▆▆▆", "───", "■", "━", "─", "●", "○", "◌", "✓", "×", "·", "×")
-_ASCII = _Glyphs("###", "---", ".", "=", "-", "*", "o", "~", "v", "x", " ", "x")
+_UNICODE = _Glyphs("▆▆▆", "───", "■", "━", "─", "●", "○", "◌", "✓", "×", "·", "×", "ellipsis")
+_ASCII = _Glyphs("###", "---", ".", "=", "-", "*", "o", "~", "v", "x", " ", "x", "crop")
 
 
 def fits(console: Console) -> bool:
@@ -63,13 +65,23 @@ class Picture:
         width = options.max_width - 2 * _MARGIN
         lines = options.height or console.height
         roomy = lines >= _ROOMY_LINES
-        head: list[Text | str] = [*self._header(width)]
-        head += ["", *(self._lane(lane) for lane in self._scene.lanes)]
-        head += ["", self._crew(), "", ""] if roomy else [self._crew(), ""]
-        body = self._body(width, lines - len(head))
-        for line in head:
-            yield Padding(line, (0, _MARGIN))
-        yield Padding(body, (0, _MARGIN))
+        gap = [""] if roomy else []
+        parts = Group(
+            *self._header(width),
+            "",
+            *(self._lane(lane) for lane in self._scene.lanes),
+            *gap,
+            self._crew(),
+            "",
+            *gap,
+            self._body(width),
+        )
+        drawn = console.render_lines(
+            Padding(parts, (0, _MARGIN)), options.update(height=None), pad=False
+        )
+        for line in drawn[:lines]:
+            yield from line
+            yield Segment.line()
 
     def _header(self, width: int) -> Iterator[Text]:
         scene = self._scene
@@ -84,7 +96,7 @@ class Picture:
             (glyphs.passed * passed, "#5f9ee8"), (glyphs.ahead * (width - passed), "dim")
         )
         yield Text(scene.title, "bold")
-        yield Text(scene.line, "dim", no_wrap=True, overflow="ellipsis")
+        yield Text(scene.line, "dim", no_wrap=True, overflow=self._glyphs.overflow)
 
     def _lane(self, lane: LaneRow) -> Text:
         line = Text(f"{lane.name:<10}", no_wrap=True, overflow="crop")
@@ -112,25 +124,25 @@ class Picture:
             line.append(f"{running or ' '}  ", "bold")
         return line
 
-    def _body(self, width: int, lines: int) -> Table:
+    def _body(self, width: int) -> Table:
         """Chats on the left, the ticker on the right, the newest line first."""
         wide = width >= _WIDE_COLUMNS
         left = width // 2 if wide else width * 19 // 40
         body = Table.grid(padding=(0, 2, 0, 0))
         body.add_column(width=left - 2)
         body.add_column(width=width - left)
-        body.add_row(self._rows(wide, lines), self._ticker(lines))
+        body.add_row(self._rows(wide), self._ticker())
         return body
 
-    def _rows(self, wide: bool, lines: int) -> Table:
+    def _rows(self, wide: bool) -> Table:
         table = Table.grid(padding=(0, 1, 0, 0))
         table.add_column(width=1)
         table.add_column(width=7)
         if wide:
             table.add_column(width=10)
-        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        table.add_column(no_wrap=True, overflow=self._glyphs.overflow, ratio=1)
         table.expand = True
-        for row in self._scene.rows[:lines]:
+        for row in self._scene.rows:
             colour = AGENTS[row.agent]
             glyph, style = self._mark(row, colour)
             cells = [
@@ -166,14 +178,12 @@ class Picture:
             text.append(self._glyphs.waiting * extra, colour)
         return text
 
-    def _ticker(self, lines: int) -> Table:
+    def _ticker(self) -> Table:
         table = Table.grid(padding=(0, 1, 0, 0))
         table.add_column(width=5, justify="right", style="dim")
         table.add_column(ratio=1)
         table.expand = True
         for age, note in enumerate(reversed(self._scene.notes)):
-            if age >= lines:
-                break
             at = f"{(note.at - self._scene.began_at) / SECOND:.1f}"
             table.add_row(at, self._note(note, fresh=age < 2))
         return table
