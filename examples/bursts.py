@@ -1,17 +1,17 @@
-r"""Bursts: people write one thought in four messages. Two ways to make one turn of them.
+r"""Bursts: people write one thought in three messages. Two ways to make one turn of them.
 
 Debounce waits a moment for more before a turn begins. Collect lets the first message start at once,
-and makes one turn of all that came while it ran. Every sender gets the reply that includes them.
+and makes one turn of all that came while it ran. Every message gets the reply of its turn.
 
 Output::
 
-    debounce
+    with debounce:
       turn: 'hi / my order / where is it?'
-      replies: 1 for 3 messages
-    collect
+      3 messages got 1 reply
+    with collect:
       turn: 'hi'
       turn: 'my order / where is it?'
-      replies: 2 for 3 messages
+      3 messages got 2 replies
 """
 
 import asyncio
@@ -20,34 +20,33 @@ import headway
 from headway import Headway, Route, Turn
 
 hw = Headway()
-BURST = ("hi", "my order", "where is it?")
 
 
 @hw.agent("support")
 async def support(turn: Turn) -> str:
     text = turn.text.replace("\n", " / ")
     print(f"  turn: {text!r}")
-    await asyncio.sleep(0.15)
+    await asyncio.sleep(0.1)
     return text
 
 
-async def show(mode: str, debounce: str, chat: str) -> None:
-    print(chat)
-    sent = []
-    for text in BURST:
-        route = Route("telegram", peer=chat)
-        sent.append(
-            await hw.submit("support", text, route=route, mode=mode, debounce=debounce)
-        )
-        await asyncio.sleep(0.02)
-    replies = [await message.reply() for message in sent]
-    print(f"  replies: {len(set(replies))} for {len(replies)} messages")
+async def burst(chat: str, *, mode: str, debounce: str) -> None:
+    print(f"with {chat}:")
+    route = Route("telegram", peer=chat)
+    sent = [
+        await hw.submit("support", text, route=route, mode=mode, debounce=debounce)
+        for text in ("hi", "my order", "where is it?")
+    ]
+    replies = {await message.reply() for message in sent}
+    print(
+        f"  {len(sent)} messages got {len(replies)} {'reply' if len(replies) == 1 else 'replies'}"
+    )
 
 
 async def main() -> None:
     async with hw:
-        await show("queue", "100ms", "debounce")
-        await show("collect", "0", "collect")
+        await burst("debounce", mode="queue", debounce="200ms")
+        await burst("collect", mode="collect", debounce="0")
 
 
 headway.run(main())

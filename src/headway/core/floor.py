@@ -197,6 +197,8 @@ class Floor:
         """Runs that named an unknown lane and went to `main` (L-1)."""
         self.wakes: list[AgentLoad | Lane] = []
         """Those held back until an instant, for which the kernel shall set an alarm."""
+        self.lighter: AgentLoad | None = None
+        """An agent whose place moved forward just now; its flows are not entered anew yet."""
         self._stamps = 0
         self._services = 0
         self._strides = 0
@@ -281,8 +283,29 @@ class Floor:
             flow.heads = [entry for entry in flow.heads if entry[2].posted]
             heapify(flow.heads)
 
+    def quick_flow(self, lane: Lane, now: Instant) -> Flow | None:
+        """The flow of the agent that just became lighter, if it is next; to be claimed at once.
+
+        The usual case when a run ends and the next one starts: the flow need not be entered anew, because
+        starting takes its agent back behind the old entry.
+        """
+        agent = self.lighter
+        assert agent is not None
+        if len(agent.flows) != 1 or agent.limited or lane.purse is not None:
+            return None
+        flow = agent.flows[0]
+        if flow.lane is not lane or len(lane.kinds) != 1 or flow.kind or not flow.count:
+            return None
+        top = self._top(flow.heap, now)
+        if top is not None and top.agent.place < agent.place:
+            return None
+        self.lighter = None
+        return flow
+
     def next_flow(self, lane: Lane, now: Instant) -> Flow | None:
         """Whose run starts next in this lane; None if none may start."""
+        if self.lighter is not None:
+            self._enter_lighter()
         if lane.in_use >= lane.width or (lane.purse is not None and self._lane_waits(lane, now)):
             return None
         best: Flow | None = None
@@ -398,10 +421,10 @@ class Floor:
                 agent.tasks -= 1
                 if agent.parked:
                     self.unpark(agent)
+        if self.lighter is not None:
+            self._enter_lighter()
         agent.place = (agent.inflight // agent.weight, agent.strides, agent.served)
-        for flow in agent.flows:
-            if flow.count and not flow.parked:
-                self._push(flow)
+        self.lighter = agent
 
     def provider_of(self, agent: AgentLoad) -> Provider:
         """Whom a rate limit of this agent holds back: without a key to share, the agent alone."""
@@ -427,6 +450,7 @@ class Floor:
     def reset(self) -> None:
         """A new incarnation: no slot is held any more (L-6). What is posted stays."""
         self.tasks = 0
+        self.lighter = None
         for lane in self.lanes.values():
             lane.in_use = lane.background = lane.yielding = lane.owed = 0
             lane.preemptible.clear()
@@ -501,6 +525,14 @@ class Floor:
         if stamp & 63 == 0 and len(heap) > _SPARE + 4 * len(flow.lane.flows[flow.kind]):
             heap[:] = [entry for entry in heap if entry[1] == entry[2].stamp and entry[2].count]
             heapify(heap)
+
+    def _enter_lighter(self) -> None:
+        agent = self.lighter
+        assert agent is not None
+        self.lighter = None
+        for flow in agent.flows:
+            if flow.count and not flow.parked:
+                self._push(flow)
 
     def _replace(self, agent: AgentLoad) -> None:
         """Its place may have moved forward: new entries say so."""

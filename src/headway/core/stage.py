@@ -196,7 +196,12 @@ class Stage:
     def fill(self, lane: Lane) -> None:
         """Start what the lane has room for."""
         floor = self.floor
-        while lane.in_use < lane.width and (flow := floor.next_flow(lane, self.now)) is not None:
+        while lane.in_use < lane.width:
+            flow = floor.quick_flow(lane, self.now) if floor.lighter is not None else None
+            if flow is None:
+                flow = floor.next_flow(lane, self.now)
+                if flow is None:
+                    break
             self.start(floor.claim(flow))
         if lane.preemptible and lane.ready[PLAIN]:
             self._preempt(lane)

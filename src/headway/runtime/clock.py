@@ -6,6 +6,9 @@ import time
 from headway.model.time import SECOND, Instant
 
 
+_monotonic_ns = time.monotonic_ns
+
+
 class SystemClock:
     """Wall time as it was at the start, carried on by a clock that never steps."""
 
@@ -13,7 +16,7 @@ class SystemClock:
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
     def now(self) -> Instant:
-        return (time.monotonic_ns() + self._offset_ns) // 1_000
+        return (_monotonic_ns() + self._offset_ns) // 1_000
 
 
 class LoopClock:

@@ -61,7 +61,7 @@ from headway.model.settings import (
 from headway.model.time import SECOND, Instant, Span, span
 from headway.model.views import LaneView, RunView, SessionView, Why
 from headway.model.words import FINAL_STATES, Cut, Reason, State
-from headway.ports import Clock, Duplicate, RunPage, RunQuery, Store
+from headway.ports import Clock, Duplicate, Granted, RunPage, RunQuery, Store
 from headway.runtime.bus import Bus
 from headway.runtime.handle import Handle
 from headway.runtime.ids import RunIds
@@ -178,10 +178,10 @@ class Engine:
 
     # Submitting.
 
-    async def ask(
+    def ask(
         self, agent: str, text: str, options: Mapping[str, object], parent: int = 0
-    ) -> Handle:
-        """Check a request, make it a run, store it and tell the kernel. Raises if it is refused."""
+    ) -> Coroutine[object, object, Handle]:
+        """Check a request and make it a run; awaiting the answer submits it. Raises if it is refused."""
         composer = self._composers.get(agent)
         if composer is None:
             raise UnknownName("agent", str(agent), self._agents)
@@ -192,27 +192,26 @@ class Engine:
                 raise TurnOver(RunId("" if turn is None else turn.id))
             parent_id = turn.id
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
-        return await self.submit(run, retry=options.get("on_repeat") == "retry", parent=parent)
+        return self.submit(run, options.get("on_repeat") == "retry", parent)
 
-    async def submit(self, run: Run, *, retry: bool = False, parent: int = 0) -> Handle:
+    async def submit(self, run: Run, retry: bool = False, parent: int = 0) -> Handle:
+        """Store a run, then tell the kernel; the handle follows it from there."""
         if self._scribe is None:
             raise NotRunning
         kernel = self.kernel
         if kernel.stage.draining and run.parent is None:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
         admission = await self._store.admit(run, retry=retry)
-        if isinstance(admission, Duplicate):
+        if type(admission) is not Granted:
+            assert isinstance(admission, Duplicate)
             earlier = await self._handle_of(admission.run_id)
             return earlier if not parent else earlier.shared(parent)
         handle = self._handles[run.id] = Handle(self, run.id, parent)
         if self.bus.heard:
             self._publish_submitted(run)
+        now = self._clock.now() if self._store.durable else run.submitted_at
         refused = kernel.submit(
-            run,
-            self._clock.now(),
-            epoch=admission.epoch,
-            seq=admission.seq,
-            memory=admission.memory,
+            run, now, epoch=admission.epoch, seq=admission.seq, memory=admission.memory
         )
         self._wake()
         if refused is not None:

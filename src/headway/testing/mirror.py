@@ -51,7 +51,7 @@ class Mirror:
         self.lanes: dict[LaneName, SeenLane] = {}
         self.agents: dict[AgentName, SeenAgent] = {}
         self.holds: dict[str, Instant] = {}
-        """Until when each provider asked to wait."""
+        """Until when each provider asked to wait; an agent without a key is its own."""
         self.sessions: dict[SessionKey, SeenSession] = {}
         self.memories: dict[SessionKey, SessionMemory] = {}
         """What each session must remember; nothing where it is blank."""
@@ -59,7 +59,10 @@ class Mirror:
         self.attempts: dict[int, Seen] = {}
         self.tasks = 0
         self.draining = False
+        self.closing = False
+        """Whether a drain's grace is over."""
         self.keeps_waiting = True
+        self.gated = False
         self.estimating = False
         self._orders = 0
         self._places = 0
@@ -201,9 +204,10 @@ class Mirror:
         seen.session.tight = None
         seen.session.asked = False
         seen.where = Where.SLOT
-        seen.state = State.ASSIGNED
+        seen.state = State.ASSIGNED if self.gated else State.RUNNING
         seen.ticket = ticket
         seen.attempt += 1
+        seen.begun = True
         seen.started_at = self.now
         seen.lender = lender
         if lender is not None:
@@ -239,6 +243,8 @@ class Mirror:
         if seen.task:
             self.tasks -= 1
             seen.agent.tasks -= 1
+        for other in seen.awaiting:
+            other.awaited_by.remove(seen)
         seen.awaiting.clear()
         lender, borrower = seen.lender, seen.lent_to
         seen.lender = seen.lent_to = None
@@ -253,17 +259,27 @@ class Mirror:
         del self.runs[seen.run.id]
         if seen.root is not None:
             seen.root.offspring -= 1
-        parent = seen.parent
-        if parent is not None and seen in parent.awaiting:
-            parent.awaiting = [other for other in parent.awaiting if other is not seen]
-            if parent.lent_to is not None:
-                self.check_lending(parent.lent_to)
+        for waiter in seen.awaited_by:
+            waiter.awaiting.remove(seen)
+            self.check_lending(waiter.lent_to)
+        seen.awaited_by.clear()
 
-    def check_lending(self, borrower: Seen) -> None:
-        """A lender that works again has its slot back: what it lent is the borrower's own from then on."""
-        lender = borrower.lender
-        if lender is not None and not lender.awaiting:
-            lender.lent_to = borrower.lender = None
+    def begin_wait(self, waiter: Seen, other: Seen) -> None:
+        waiter.awaiting.append(other)
+        other.awaited_by.append(waiter)
+
+    def end_wait(self, waiter: Seen, other: Seen) -> None:
+        if other in waiter.awaiting:
+            waiter.awaiting.remove(other)
+            other.awaited_by.remove(waiter)
+            self.check_lending(waiter.lent_to)
+
+    def check_lending(self, borrower: Seen | None) -> None:
+        """A lender that waits for its borrower no longer needs its slot: the borrower's is its own from then on."""
+        if borrower is not None and borrower.lender is not None:
+            lender = borrower.lender
+            if lender not in borrower.waiters():
+                lender.lent_to = borrower.lender = None
 
     # What a session remembers.
 
@@ -318,7 +334,7 @@ class Mirror:
         session = head.session
         if head.until is not None:
             return Rule.RETRY, head.until
-        if self.draining and head.parent is None:
+        if self.draining and not self.may_start_draining(head):
             return Rule.DRAINING, None
         if head.collect and session.quiet_until > at:
             return Rule.COLLECTING, session.quiet_until
@@ -329,10 +345,13 @@ class Mirror:
                 return (Rule.SESSION_THROTTLED if session.tight else Rule.ESTIMATING), None
         return None
 
+    def may_start_draining(self, seen: Seen) -> bool:
+        """While a node drains, it starts only what a running run has asked for, and that only for a while."""
+        return seen.parent is not None and seen.parent.ticket != 0 and not self.closing
+
     def agent_bar(self, seen: Seen, at: Instant) -> Bar | None:
         agent = seen.agent
-        provider = agent.settings.provider
-        if provider is not None and (until := self.holds.get(provider, 0)) > at:
+        if (until := self.holds.get(agent.settings.provider or agent.name, 0)) > at:
             return Rule.RATE_LIMITED, until
         if agent.budget is not None and (until := agent.budget.free_at(at)) > at:
             return Rule.AGENT_BUDGET, until
@@ -369,9 +388,9 @@ class Mirror:
         return self.limits.max_inflight_per_agent if quota is None else quota
 
     def free_lender(self, seen: Seen) -> Seen | None:
-        for lender in seen.lenders():
-            if lender.lent_to is None:
-                return lender
+        for waiter in seen.waiters():
+            if waiter.lane is seen.lane and waiter.lent_to is None:
+                return waiter
         return None
 
     def waiting_tasks(self, agent: SeenAgent | None = None) -> int:

@@ -142,7 +142,7 @@ class SeenSession:
 
     def messages(self) -> "list[Seen]":
         """What the cap counts: waiting messages that were never started."""
-        return [seen for seen in self.line if seen.message and not seen.attempt]
+        return [seen for seen in self.line if seen.message and not seen.begun]
 
 
 @dataclass(slots=True, eq=False)
@@ -181,7 +181,10 @@ class Seen:
     started_at: Instant = 0
     cut: Cut | None = None
     cut_at: Instant = 0
+    begun: bool = False
+    """Whether it was ever started."""
     awaiting: "list[Seen]" = field(default_factory=list)
+    awaited_by: "list[Seen]" = field(default_factory=list)
     lender: "Seen | None" = None
     lent_to: "Seen | None" = None
     offered_to: "Seen | None" = None
@@ -217,13 +220,14 @@ class Seen:
             above = above.parent
         return False
 
-    def lenders(self) -> "Iterator[Seen]":
-        """Ancestors in its lane that wait for it, directly or through others; the nearest first."""
-        below, above = self, self.parent
-        while above is not None and above.ticket and below in above.awaiting:
-            if above.lane is self.lane:
-                yield above
-            below, above = above, above.parent
+    def waiters(self) -> "Iterator[Seen]":
+        """Running runs that wait for this one, directly or through others; the nearest first."""
+        found = [self]
+        for seen in found:
+            for waiter in seen.awaited_by:
+                if waiter.ticket and waiter not in found:
+                    found.append(waiter)
+                    yield waiter
 
 
 def keep_line(text: str) -> str:

@@ -38,7 +38,7 @@ def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
     if bar is not None:
         broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
     bar = mirror.tasks_bar(seen) or mirror.lane_bar(seen, now)
-    lender = mirror.free_lender(seen) if seen.parent is not None else None
+    lender = mirror.free_lender(seen) if seen.awaited_by else None
     if bar is None:
         if lender is None:
             _check_fair(mirror, seen, since)
@@ -53,7 +53,7 @@ def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
 def _lent_unseen(mirror: Mirror, lane: SeenLane) -> bool:
     """Whether another run may be on a lent slot: a start does not say which slot it takes."""
     for other in lane.own:
-        lender = mirror.free_lender(other) if other.parent is not None else None
+        lender = mirror.free_lender(other) if other.awaited_by else None
         if lender is not None:
             lender.lent_to = other
             other.lender = lender
@@ -107,9 +107,9 @@ def _comes_first(other: Seen, seen: Seen) -> bool:
     return other.agent.served < seen.agent.served
 
 
-def share(agent: SeenAgent) -> float:
-    """What an agent has in flight, by its weight (F-2, X-8)."""
-    return agent.inflight / agent.settings.weight
+def share(agent: SeenAgent) -> int:
+    """How many rounds an agent has in flight: a weight of 3 makes a round of 3 (F-2, X-8)."""
+    return agent.inflight // agent.settings.weight
 
 
 def may_preempt(mirror: Mirror, seen: Seen, since: Instant) -> bool:

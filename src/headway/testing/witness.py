@@ -28,7 +28,7 @@ from headway.core.actions import (
     Unsteer,
 )
 from headway.model.outcome import Outcome
-from headway.model.run import RunId, SessionKey
+from headway.model.run import RunId
 from headway.model.settings import QueueSettings
 from headway.model.time import Instant
 from headway.model.words import Cut, Drop, Mode, Reason, State, SteerFallback
@@ -107,9 +107,11 @@ class Witness:
         self._noted: RunId | None = None
         self._superseded: list[SeenSession] = []
         self._interrupted: list[SeenSession] = []
-        self._drops: list[tuple[SeenSession, int]] = []
+        self._drops: list[tuple[Seen, int]] = []
+        """Messages that gave way, and how many waited then: who they gave way to comes next."""
         self._expected_steer: Seen | None = None
         self._late: int | None = None
+        self._expects_hold = False
         self._heeders: dict[type[Action], Callable[..., None]] = {
             Start: self._start,
             Finish: self._finish,
@@ -141,9 +143,11 @@ class Witness:
             if session not in self._interrupted:
                 broken(Invariant.REASON, f"session {session.key} was superseded by nothing")
         if self._drops:
-            broken(Invariant.REASON, f"{self._drops[0][0].key} dropped a message for nothing")
+            broken(Invariant.REASON, f"{self._drops[0][0]} was dropped for nothing")
         if self._expected_steer is not None:
             broken(Invariant.STEERING, f"{self._expected_steer} was not offered to a turn")
+        if self._late is not None or self._expects_hold:
+            broken(Invariant.LATE_RESULT, "a late result or a rate limit was not noted")
         if self._abandoned is not None:
             broken(Invariant.ONE_OUTCOME, f"{self._abandoned} was abandoned and goes on")
         if self.returning is not None and self.returning[0].ticket:
@@ -193,7 +197,7 @@ class Witness:
 
     def _check_note(self, seen: Seen) -> None:
         waited = self.mirror.now - seen.queued_at
-        due = waited > self.mirror.settings.wait_notice and seen.attempt == 0
+        due = waited > self.mirror.settings.wait_notice and not seen.begun
         if due != (self._noted == seen.run.id):
             broken(Invariant.WAIT_NOTICE, f"{seen} waited {waited}: note {self._noted}")
         self._noted = None
@@ -282,13 +286,14 @@ class Witness:
         if reason is Reason.MERGED:
             into = seen.taken_by.run.id if seen.taken_by is not None else seen.merging_into
             true = outcome.into is not None and outcome.into == into
-            if seen.taken_by is not None:
-                true = true and seen.taken_by.run.id in self.outcomes
         elif reason is Reason.SUPERSEDED:
             self._superseded.append(seen.session)
-            true = seen.where is Where.LINE and (seen.message or seen.attempt > 0)
+            true = seen.where is Where.LINE and (seen.message or seen.begun)
         elif reason is Reason.QUEUE_DROPPED:
             true = self._dropped(seen)
+        elif reason is Reason.DRAINING:
+            ends = self.mirror.draining and not self.mirror.keeps_waiting
+            true = ends and seen.waits and not self.mirror.may_start_draining(seen)
         elif reason is Reason.DEADLINE_QUEUED:
             true = seen.run.deadline_at is not None and seen.run.deadline_at <= self.mirror.now
         elif reason is Reason.STALE:
@@ -305,7 +310,7 @@ class Witness:
         if seen.where in {Where.WINDOW, Where.NOWHERE}:
             settings = mirror.queue_settings(seen.run)
             return settings.drop is Drop.NEW and len(messages) >= settings.cap
-        self._drops.append((seen.session, len(messages)))
+        self._drops.append((seen, len(messages)))
         return bool(messages) and messages[0] is seen
 
     # Waiting again.
@@ -315,6 +320,9 @@ class Witness:
         self.ledger.check_epoch(seen.run.session, action.epoch)
         if seen.ticket:
             self._queue_again(seen, action)
+            return
+        if action.state is State.PENDING:
+            self._note_pending(seen, action)
             return
         now = self.mirror.now
         if action.state is not State.QUEUED or action.attempt != seen.attempt:
@@ -337,6 +345,34 @@ class Witness:
             self._place(seen, settings)
         else:
             self.mirror.line_up(seen)
+
+    def _note_pending(self, seen: Seen, action: Enqueue) -> None:
+        """A new run waits outside the line: until it is due, or its window closes."""
+        until = seen.run.due_at
+        if seen.where is Where.LATER and until is not None and until <= self.mirror.now:
+            self._into_window(seen)
+        if seen.where is Where.WINDOW:
+            assert seen.window is not None
+            until = seen.session.windows[seen.window].closes_at
+        elif seen.where is not Where.LATER:
+            broken(Invariant.WINDOW, f"{seen} is pending in {seen.where.value}")
+        if action.until != until or seen.state is not State.PENDING:
+            broken(Invariant.WINDOW, f"{seen} is pending until {action.until}, not {until}")
+
+    def _into_window(self, seen: Seen) -> None:
+        """A message that has become due is debounced like one that has just come."""
+        settings = self.mirror.queue_settings(seen.run)
+        if not seen.message or not settings.debounce or self.mirror.is_stale(seen.run):
+            broken(Invariant.WINDOW, f"{seen} is due and does not take its place")
+        self.mirror.take_out(seen)
+        self.debounce(seen, settings)
+
+    def debounce(self, seen: Seen, settings: QueueSettings) -> None:
+        """A message goes into its window; collecting ones keep the session quiet."""
+        seen.width = settings.max_concurrent
+        self.mirror.open_window(seen, merging.window_key(seen.run), settings.debounce)
+        if settings.mode is Mode.COLLECT and seen.session.running:
+            self._extend_quiet(seen, settings)
 
     def _check_window(self, seen: Seen) -> None:
         assert seen.window is not None
@@ -404,10 +440,12 @@ class Witness:
     def _place(self, seen: Seen, settings: QueueSettings) -> None:
         """A message takes its place, by its mode if its session is busy."""
         session, mode = seen.session, settings.mode
-        drops = [count for other, count in self._drops if other is session]
-        self._drops = [drop for drop in self._drops if drop[0] is not session]
-        if any(count < settings.cap for count in drops):
-            broken(Invariant.REASON, f"{session.key} dropped below its cap of {settings.cap}")
+        for dropped, count in self._drops:
+            if dropped.session is not session or count < settings.cap:
+                broken(Invariant.REASON, f"{dropped} was dropped at {count} waiting for {seen}")
+            if settings.drop is Drop.SUMMARIZE:
+                self.mirror.drop_line(dropped)
+        self._drops.clear()
         if len(session.messages()) >= settings.cap:
             broken(Invariant.VERDICT, f"{seen} joins a queue that is full")
         target = self._steerable(seen) if mode is Mode.STEER else None
@@ -523,6 +561,10 @@ class Witness:
 
     # Notes.
 
+    def expect_hold(self) -> None:
+        """The attempt that returns reports a rate limit: its provider must be held back."""
+        self._expects_hold = True
+
     def expect_late(self, ticket: int) -> None:
         self._late = ticket
 
@@ -538,7 +580,8 @@ class Witness:
             broken(Invariant.BUDGET, f"{action.provider} is held without a rate limit")
         if action.until != mirror.now + returning[1].retry_after:
             broken(Invariant.BUDGET, f"{action.provider} is held until {action.until}")
+        self._expects_hold = False
+        name = returning[0].agent.settings.provider or returning[0].agent.name
+        if action.provider != name:
+            broken(Invariant.BUDGET, f"{action.provider} is held for {name}")
         mirror.holds[action.provider] = max(mirror.holds.get(action.provider, 0), action.until)
-
-
-SessionKeys = dict[SessionKey, SeenSession]

@@ -125,8 +125,10 @@ class ByHand:
             self.end(min(self.tickets, key=lambda name: self.tickets[name]))
 
     def read(self) -> list[Action]:
-        """Take note of what the kernel decided."""
+        """Take note of what the kernel decided; idle sessions are then given back."""
         actions = self.kernel.take_actions()
+        self.kernel.release_idle()
+        actions += self.kernel.take_actions()
         for action in actions:
             match action:
                 case Start(run=run, ticket=ticket):

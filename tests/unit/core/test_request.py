@@ -172,7 +172,7 @@ def test_text_must_be_text(text: object) -> None:
 
 def test_a_text_has_at_most_a_mebibyte_of_utf_8() -> None:
     assert len(ask("x" * MAX_TEXT).text) == MAX_TEXT
-    for over in ("x" * (MAX_TEXT + 1), "é" * (MAX_TEXT // 2 + 1), "\ud800" * MAX_TEXT):
+    for over in ("x" * (MAX_TEXT + 1), "é" * (MAX_TEXT // 2 + 1), "\ud800" * (MAX_TEXT + 1)):
         with pytest.raises(InvalidInput, match=r"^text: "):
             ask(over)
 
@@ -226,6 +226,15 @@ def test_d7_c9_attempts_and_retries_by_source() -> None:
 def test_a_sub_run_is_a_delegation_and_names_its_parent() -> None:
     run = ask(parent="r0")
     assert (run.source, run.parent, run.lane) == (Source.DELEGATION, "r0", "subagent")
+    assert ask(parent="r0", source="delegation") == run
+
+
+@pytest.mark.parametrize("source", ["message", "task", "firing", "heartbeat"])
+def test_l4_a_sub_run_is_nothing_else(source: str) -> None:
+    """A task that waits for a task of its own would wait for its own quota."""
+    with pytest.raises(InvalidInput) as refused:
+        ask(parent="r0", source=source)
+    assert refused.value.field == "source"
 
 
 def test_f5_the_deadline_of_a_later_run_counts_from_when_it_is_due() -> None:

@@ -1,7 +1,7 @@
 """Who takes part in the demo: the lanes, the agents, and the people who write to them."""
 
 import asyncio
-import random  # noqa: TID251 - seeded: the same seed tells the same story
+import random  # noqa: TID251 - drawn from a seed: same seed, same story
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType

@@ -172,11 +172,10 @@ class Picture:
 
     def _state(self, row: Row, colour: str) -> Text:
         style = "" if row.doing is Doing.RUNNING else "dim"
-        text = Text(f"{row.text} ", style)
-        extra = row.waiting - 1 if row.doing is Doing.QUEUED else row.waiting
-        if extra > 0:
-            text.append(self._glyphs.waiting * extra, colour)
-        return text
+        behind = row.waiting - 1 if row.doing is Doing.QUEUED else row.waiting
+        if behind <= 0:
+            return Text(row.text, style)
+        return Text.assemble((f"{row.text} ", style), (self._glyphs.waiting * behind, colour))
 
     def _ticker(self) -> Table:
         table = Table.grid(padding=(0, 1, 0, 0))

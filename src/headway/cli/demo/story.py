@@ -84,7 +84,6 @@ class Story:
 
     async def _collect(self) -> None:
         await self._hw.command(chat_session("eve"), "/queue collect")
-        await self._pause(0.1)
         await self._write("eve", "a long question")
         for text in ("and then", "one more thing", "that is all"):
             await self._pause(0.4)
