@@ -1,7 +1,7 @@
 """What a user holds: agents are registered on it, work is sent to it, and it shows what it is doing."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from types import MappingProxyType, TracebackType
 from typing import Self, TypedDict, TypeVar, Unpack, assert_never
@@ -194,14 +194,20 @@ class Headway:
 
     async def send(self, agent: str, text: str = "", **options: Unpack[SubmitOptions]) -> str:
         """Ask an agent and wait for its reply. Raises if there is none: `RunFailed`, `QueueDropped`, …"""
-        handle = await self.engine.ask(agent, text, options)
+        handle = await self.submit(agent, text, **options)
         return await handle.reply()
 
-    def submit(
+    async def submit(
         self, agent: str, text: str = "", **options: Unpack[SubmitOptions]
-    ) -> Awaitable[Handle]:
+    ) -> Handle:
         """Ask an agent and go on; the handle waits, streams, cancels. Raises if the run is refused at once."""
-        return self.engine.ask(agent, text, options)
+        if self._engine is None:
+            raise NotRunning
+        asked = self._engine.ask(agent, text, options)
+        if type(asked) is Handle:
+            return asked
+        assert isinstance(asked, Coroutine)
+        return await asked
 
     async def cancel(self, run: str | Handle) -> Stopped:
         """Cancel one run and all that it started."""

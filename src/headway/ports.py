@@ -5,7 +5,7 @@ and the engine never assumes that it is alone: it acts only for sessions that an
 its epoch with every write, and stops what a store says is no longer its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeAlias
 
 from headway.core.actions import Action
@@ -71,9 +71,10 @@ class Store(Protocol):
 
     async def close(self) -> None: ...
 
-    async def admit(self, run: Run, *, retry: bool = False) -> Admission:
+    def admit(self, run: Run, *, retry: bool = False) -> Admission | Awaitable[Admission]:
         """Keep a new run and take its session if nobody has it, in one step.
 
+        A store in this process answers at once, a database later.
         A message id seen within the dedupe window, or a known idempotency key, gives the earlier run instead;
         with `retry`, a key whose run did not succeed is given to the new run (D-6).
         """

@@ -91,11 +91,6 @@ class Turn(msgspec.Struct, eq=False):
     _inbox: Inbox | None = None
     _context: dict[str, object] | None = None
 
-    @classmethod
-    def of(cls, start: Start, desk: Desk, loop: asyncio.AbstractEventLoop) -> "Turn":
-        run = start.run
-        return cls(desk, loop, start, run, with_note(run) if run.overflow else run.text)
-
     def __repr__(self) -> str:
         return f"<Turn {self.run.id} attempt {self.start.attempt}>"
 

@@ -27,6 +27,8 @@ class Finish(Value, frozen=True):
     attempt: int
     epoch: int
     at: Instant
+    started_at: Instant | None = None
+    """When its last attempt began; None if it never ran."""
 
 
 class Enqueue(Value, frozen=True):

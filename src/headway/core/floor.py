@@ -86,6 +86,7 @@ class AgentLoad:
     waiting_tasks: int = 0
     strides: int = 0
     """Grows by 1/weight with each start: among equals, who has taken least goes first (X-8)."""
+    stride: int = _STRIDE
     served: int = 0
     """When it was last served; with equal weights, who was served longest ago goes first."""
     place: Place = (0, 0, 0)
@@ -240,6 +241,7 @@ class Floor:
             agent.provider.agents.append(agent)
         agent.settings = settings
         agent.weight = settings.weight
+        agent.stride = _STRIDE // settings.weight
         agent.limited = agent.purse is not None or agent.provider is not None
         self._replace(agent)
         return agent
@@ -323,8 +325,8 @@ class Floor:
                 best = flow
         return best
 
-    def claim(self, flow: Flow) -> LiveRun:
-        """Take the flow's first run off the floor, to start it."""
+    def claim(self, flow: Flow, now: Instant) -> LiveRun:
+        """Take the flow's first run off the floor, to start it: it holds a slot and weighs on its agent."""
         heads = flow.heads
         live = heappop(heads)[2]
         while not live.posted:
@@ -333,9 +335,45 @@ class Floor:
         flow.count -= 1
         lane = flow.lane
         lane.ready[flow.kind] -= 1
-        if lane.owed:
-            lane.owed = lane.owed - 1 if flow.kind == PLAIN else 0
+        lane.in_use += 1
+        lane.started += 1
+        agent = flow.agent
+        agent.inflight += 1
+        if agent.strides > self._strides:
+            self._strides = agent.strides
+        agent.strides = self._strides + agent.stride
+        agent.served = self._services = self._services + 1
+        agent.place = (agent.inflight // agent.weight, agent.strides, agent.served)
+        if flow.kind or agent.limited or lane.owed or lane.purse is not None:
+            self._claim_special(live, now)
         return live
+
+    def _claim_special(self, live: LiveRun, now: Instant) -> None:
+        lane, agent, kind = live.lane, live.agent, live.kind
+        if lane.owed:
+            lane.owed = lane.owed - 1 if kind == PLAIN else 0
+        if kind & BACKGROUND:
+            lane.background += 1
+            if live.run.preemptible:
+                lane.preemptible.append(live)
+        if kind & TASK:
+            self.tasks += 1
+            agent.tasks += 1
+        for purse in (agent.purse, lane.purse):
+            if purse is not None:
+                purse.run_started(now)
+
+    def borrow(self, live: LiveRun, now: Instant) -> None:
+        """Take a posted run off the floor, to start it on a slot that is lent to it."""
+        self.withdraw(live)
+        flow = Flow(live.lane, live.agent, live.kind, [], [(0, 0, live)], 1)
+        live.posted = True
+        owed = live.lane.owed
+        live.lane.ready[live.kind] += 1
+        self.claim(flow, now)
+        live.lane.owed = owed
+        live.lane.in_use -= 1
+        live.lane.background -= live.kind & BACKGROUND
 
     def count_ready(self, lane: Lane, kind: Kind, most: int, now: Instant) -> int:
         """How many posted runs of this kind their agents may start now, counted no further than `most`."""
@@ -373,58 +411,32 @@ class Floor:
             return Rule.AGENT_QUOTA, None
         return None
 
-    def take(self, live: LiveRun, now: Instant, *, borrowed: bool = False) -> None:
-        """The run starts: it holds a slot of its lane (unless one is lent to it) and weighs on its agent."""
-        lane = live.lane
-        agent = live.agent
-        kind = live.kind
-        if not borrowed:
-            lane.in_use += 1
-        lane.started += 1
-        agent.inflight += 1
-        weight = agent.weight
-        if agent.strides > self._strides:
-            self._strides = agent.strides
-        agent.strides = self._strides + _STRIDE // weight
-        agent.served = self._services = self._services + 1
-        agent.place = (agent.inflight // weight, agent.strides, agent.served)
-        if kind:
-            if kind & BACKGROUND:
-                if not borrowed:
-                    lane.background += 1
-                if live.run.preemptible:
-                    lane.preemptible.append(live)
-            if kind & TASK:
-                self.tasks += 1
-                agent.tasks += 1
-        if agent.purse is not None:
-            agent.purse.run_started(now)
-        if lane.purse is not None:
-            lane.purse.run_started(now)
-
     def free(self, live: LiveRun, *, keep_slot: bool = False) -> None:
         """The run's attempt is over: its slot is free (unless it passes on) and its agent is lighter."""
         lane = live.lane
         agent = live.agent
-        kind = live.kind
+        if self.lighter is not None:
+            self._enter_lighter()
+        self.lighter = agent
         if not keep_slot:
             lane.in_use -= 1
         agent.inflight -= 1
-        if kind:
-            if kind & BACKGROUND:
-                if not keep_slot:
-                    lane.background -= 1
-                if live.run.preemptible:
-                    lane.preemptible.remove(live)
-            if kind & TASK:
-                self.tasks -= 1
-                agent.tasks -= 1
-                if agent.parked:
-                    self.unpark(agent)
-        if self.lighter is not None:
-            self._enter_lighter()
         agent.place = (agent.inflight // agent.weight, agent.strides, agent.served)
-        self.lighter = agent
+        if live.kind:
+            self._free_special(live, keep_slot=keep_slot)
+
+    def _free_special(self, live: LiveRun, *, keep_slot: bool) -> None:
+        lane, agent, kind = live.lane, live.agent, live.kind
+        if kind & BACKGROUND:
+            if not keep_slot:
+                lane.background -= 1
+            if live.run.preemptible:
+                lane.preemptible.remove(live)
+        if kind & TASK:
+            self.tasks -= 1
+            agent.tasks -= 1
+            if agent.parked:
+                self.unpark(agent)
 
     def provider_of(self, agent: AgentLoad) -> Provider:
         """Whom a rate limit of this agent holds back: without a key to share, the agent alone."""
@@ -522,7 +534,7 @@ class Floor:
         heap = flow.heap
         stamp = flow.stamp = self._stamps = self._stamps + 1
         heappush(heap, (flow.agent.place, stamp, flow))
-        if stamp & 63 == 0 and len(heap) > _SPARE + 4 * len(flow.lane.flows[flow.kind]):
+        if len(heap) > _SPARE + 4 * len(flow.lane.flows[flow.kind]):
             heap[:] = [entry for entry in heap if entry[1] == entry[2].stamp and entry[2].count]
             heapify(heap)
 

@@ -6,7 +6,7 @@ end in the order of their start, each after its agent's recent mean.
 
 from copy import deepcopy
 
-from headway.core.actions import Done, Start
+from headway.core.actions import Done, Merge, Start
 from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
 from headway.model.outcome import Reply
@@ -28,7 +28,7 @@ class Forecast(Value, frozen=True):
 
 
 def forecast(kernel: Kernel, live: LiveRun) -> Forecast:
-    """How many runs start before this one, and in how long."""
+    """How many runs of its lane start before this one, and in how long."""
     stage = kernel.stage
     if len(stage.runs) > MOST_RUNS:
         ahead = sum(
@@ -42,17 +42,17 @@ def forecast(kernel: Kernel, live: LiveRun) -> Forecast:
     twin.take_actions()
     began_at = twin.stage.now
     place = 0
+    wanted = live.run.id
     for _ in range(4 * MOST_RUNS):
-        target = twin.stage.runs.get(live.run.id)
-        if target is None:
-            return Forecast(None)
-        if not _step(twin):
+        if wanted not in twin.stage.runs or not _step(twin):
             return Forecast(None)
         for action in twin.take_actions():
-            if isinstance(action, Start):
-                if action.run.id == live.run.id or live.run.id in action.run.merged_from:
+            if isinstance(action, Merge) and wanted in action.run.merged_from:
+                wanted = action.run.id
+            elif isinstance(action, Start):
+                if action.run.id == wanted:
                     return Forecast(place, starts_in=twin.stage.now - began_at)
-                place += 1
+                place += action.run.lane == live.run.lane
     return Forecast(None)
 
 

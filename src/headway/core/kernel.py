@@ -38,7 +38,7 @@ from headway.core.bells import (
 from headway.core.debounce import Buffer, buffer_key
 from headway.core.live import LiveRun
 from headway.core.retry import delay
-from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue, message_number
+from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue
 from headway.core.stage import FINAL_CUTS, Stage, past_deadline
 from headway.model.errors import WouldDeadlock
 from headway.model.outcome import Outcome
@@ -145,10 +145,10 @@ class Kernel:
             live.width = settings.max_concurrent
             stage.line_up(live)
         else:
-            idle = session.memory is BLANK and not session.waiting and not session.running
-            refused = None if idle else self._message_refused(run, session, settings)
-            if refused is not None:
-                return self._refuse(run, epoch, seq, Outcome(*refused))
+            if session.memory is not BLANK or session.waiting or session.running:
+                refused = self._message_refused(run, session, settings)
+                if refused is not None:
+                    return self._refuse(run, epoch, seq, Outcome(*refused))
             live = stage.admit(run, session, _PENDING if settings.debounce else _QUEUED)
             live.width = settings.max_concurrent
             if settings.debounce:
@@ -222,9 +222,11 @@ class Kernel:
         session = self.stage.sessions.get(key)
         if session is None:
             return Stopped()
-        for live in (*session.running, *session.waiting):
+        for live in session.running or session.waiting:
             if live.cut not in FINAL_CUTS:
                 return self._stop([live, *self.stage.descendants(live)])
+        if session.running:
+            return Stopped()
         return self._stop(self._buffered(session))
 
     def stop_all(
@@ -242,20 +244,19 @@ class Kernel:
         self._advance(now)
         stage = self.stage
         session = stage.session(key, epoch, memory)
-        session.memory = msgspec.structs.replace(
-            session.memory,
-            cutoff_at=stage.now if sent_at is None else sent_at,
-            cutoff_id=message_number(message_id),
-            cutoff_channel=route.channel if route else "",
-            overflow=(),
-            overflow_missed=0,
-        )
+        session.cut_off(stage.now if sent_at is None else sent_at, message_id, route)
         stage.actions.append(Remember(key, session.memory, session.epoch))
         reached = [*session.running, *session.waiting, *self._buffered(session)]
         reached += [
             live for live in stage.runs.values() if live.session is session and live not in reached
         ] if session.later else []
         reached += [live for live in session.offspring or () if live not in reached]
+        reached += [
+            below
+            for live in tuple(reached)
+            for below in stage.descendants(live)
+            if below not in reached
+        ]
         return self._stop(reached, session)
 
     def clear(self, key: SessionKey, now: Instant) -> int:
@@ -449,8 +450,9 @@ class Kernel:
             return State.REJECTED, Reason.REJECTED_BUSY
         full = settings.drop is _NEW and session.is_full(settings.cap)
         if full and not self._makes_room(session, settings):
-            opened = session.buffers is not None and buffer_key(run) in session.buffers
-            if not opened:
+            buffers = session.buffers or {}
+            joins = settings.debounce and buffer_key(run) in buffers
+            if not joins:
                 return State.REJECTED, Reason.QUEUE_FULL
         return None
 
@@ -469,6 +471,7 @@ class Kernel:
             longest = window * stage.settings.debounce_limit
             buffer = session.buffers[key] = Buffer(session, key, stage.now + longest)
         live.held = Rule.DEBOUNCE
+        live.plain = False
         buffer.messages.append(live)
         if buffer.alarm is not None:
             stage.alarms.cancel(buffer.alarm)
@@ -582,7 +585,9 @@ class Kernel:
             self._cut_ended(live, live.cut)
         elif type(ended) is Done:
             agent = live.agent
-            agent.mean_span += (stage.now - live.started_at - agent.mean_span) // 8
+            took = stage.now - live.started_at
+            mean = agent.mean_span
+            agent.mean_span = mean + (took - mean) // 8 if mean else took
             stage.finish(live, Outcome(_DONE, None, ended.reply))
         elif type(ended) is Failed:
             self._failed(live, ended, jitter)
@@ -595,7 +600,6 @@ class Kernel:
         elif live.kind or live.ties is not None or session.waiting:
             self._settle(session)
         else:
-            stage.refresh(session)
             stage.fill(live.lane)
 
     def _cut_ended(self, live: LiveRun, cut: Cut, *, again: bool = False) -> None:

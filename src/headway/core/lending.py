@@ -26,8 +26,8 @@ def lend(stage: "Stage") -> None:
                 continue
             lender.tie().lent_to = child
             child.tie().borrowed_from = lender
-            stage.floor.withdraw(child)
-            stage.start(child, borrowed=True)
+            stage.floor.borrow(child, stage.now)
+            stage.start(child)
 
 
 def give_back(stage: "Stage", live: LiveRun) -> bool:

@@ -57,6 +57,8 @@ class LiveRun(Moving, eq=False):
     kind: Kind
     order: int
     """Its place in the order of submission, over all sessions."""
+    plain: bool = False
+    """Nothing special hangs on it: no alarm, task limit, ties or cut. Spares most runs a dozen questions."""
     queued_at: Instant = 0
     rank: Instant = 0
     """Submission time plus priority times ageing: lower starts first (F-3)."""
@@ -89,6 +91,7 @@ class LiveRun(Moving, eq=False):
     def tie(self) -> Ties:
         """Its ties, made now if it had none."""
         if self.ties is None:
+            self.plain = False
             self.ties = Ties()
         return self.ties
 

@@ -144,6 +144,24 @@ class SessionQueue(Moving, eq=False):
         self.memory = msgspec.structs.replace(memory, overflow=(), overflow_missed=0)
         return lines
 
+    def cut_off(self, at: Instant, message_id: str | None, route: Route | None) -> None:
+        """A `/stopall`: what was sent before it is stale from now on. A later cutoff never moves back."""
+        memory = self.memory
+        channel = route.channel if route else ""
+        number = message_number(message_id)
+        if number is None or (memory.cutoff_id is not None and channel == memory.cutoff_channel):
+            kept = memory.cutoff_id
+            number = kept if number is None or kept is None else max(kept, number)
+            channel = memory.cutoff_channel
+        self.memory = msgspec.structs.replace(
+            memory,
+            cutoff_at=at if memory.cutoff_at is None else max(at, memory.cutoff_at),
+            cutoff_id=number,
+            cutoff_channel=channel,
+            overflow=(),
+            overflow_missed=0,
+        )
+
     def is_stale(self, run: Run) -> bool:
         """Whether the message was sent before the last `/stopall` (S-9)."""
         memory = self.memory

@@ -35,7 +35,7 @@ from headway.core.bells import (
 )
 from headway.core.floor import AgentLoad, Floor, Flow, Lane
 from headway.core.lifecycle import advance
-from headway.core.live import PLAIN, TASK, LiveRun, kind_of
+from headway.core.live import BACKGROUND, PLAIN, TASK, LiveRun, kind_of
 from headway.core.merge import may_collect, merged
 from headway.core.session import BLANK, Estimate, SessionQueue
 from headway.model.outcome import Outcome
@@ -48,9 +48,9 @@ from headway.model.words import WAITING_STATES, Cut, Reason, Rule, Source, State
 _ASSIGNED = State.ASSIGNED
 _QUEUED = State.QUEUED
 _RUNNING = State.RUNNING
-_MESSAGE = Source.MESSAGE
 _PREEMPTED = Cut.PREEMPTED
-_UNKNOWN = Estimate.UNKNOWN
+_STRAIGHT_ON = advance(_ASSIGNED, _RUNNING)
+"""Without hooks a run goes from assigned to running in one move."""
 
 
 FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT, Cut.LOST})
@@ -87,6 +87,7 @@ class Stage:
         self.waiting_tasks = 0
         self.borrowers: list[LiveRun] = []
         """Sub-runs that may just have become able to run on a slot lent to them (L-4)."""
+        self._wait_notice = settings.wait_notice
         self._orders = 0
         self._tickets = 0
 
@@ -106,15 +107,20 @@ class Stage:
         floor = self.floor
         lane = floor.lanes.get(run.lane) or floor.lane(run.lane)
         agent = floor.agents.get(run.agent) or floor.agent(run.agent)
-        kind = kind_of(run)
         self._orders += 1
-        live = LiveRun(run, session, lane, agent, state, kind, self._orders)
+        live = LiveRun(run, session, lane, agent, state, kind_of(run), self._orders)
         self.runs[run.id] = live
-        if kind & TASK:
-            self.waiting_tasks += 1
-            agent.waiting_tasks += 1
-        self._watch_deadline(live)
+        if live.kind or run.timeout is not None or run.deadline_at is not None:
+            self._admit_special(live)
+        else:
+            live.plain = state is _QUEUED
         return live
+
+    def _admit_special(self, live: LiveRun) -> None:
+        if live.kind & TASK:
+            self.waiting_tasks += 1
+            live.agent.waiting_tasks += 1
+        self._watch_deadline(live)
 
     def _watch_deadline(self, live: LiveRun) -> None:
         deadline_at = live.run.deadline_at
@@ -122,7 +128,11 @@ class Stage:
             live.deadline_alarm = self.alarms.set(deadline_at, DeadlinePassed(live))
 
     def adopt(self, parent: LiveRun, child: LiveRun) -> None:
-        """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it (X-3)."""
+        """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it (X-3).
+
+        What background work starts is background too.
+        """
+        child.kind |= parent.kind & BACKGROUND
         ties = child.tie()
         ties.parent = parent
         above = parent.ties.root if parent.ties is not None else None
@@ -134,6 +144,7 @@ class Stage:
     def hold(self, live: LiveRun, rule: Rule, until: Instant) -> None:
         """Keep the run from starting before an instant."""
         live.held = rule
+        live.plain = False
         self._silence(live)
         live.alarm = self.alarms.set(until, HoldOver(live))
         if not live.begun:
@@ -202,7 +213,7 @@ class Stage:
                 flow = floor.next_flow(lane, self.now)
                 if flow is None:
                     break
-            self.start(floor.claim(flow))
+            self.start(floor.claim(flow, self.now))
         if lane.preemptible and lane.ready[PLAIN]:
             self._preempt(lane)
         if floor.wakes:
@@ -222,7 +233,7 @@ class Stage:
                     best = flow
             if best is None:
                 break
-            self.start(floor.claim(best))
+            self.start(floor.claim(best, self.now))
         for lane in lanes:
             self.fill(lane)
 
@@ -231,49 +242,53 @@ class Stage:
         parent = live.parent
         return parent is not None and parent.ticket != 0 and not self.closing
 
-    def start(self, live: LiveRun, *, borrowed: bool = False) -> None:
-        """Take the run out of line and begin an attempt. It was unposted already."""
+    def start(self, live: LiveRun) -> None:
+        """Take the run out of line and begin an attempt. The floor has given it its slot."""
         session = live.session
         session.posted = None
         session.waiting.remove(live)
         if live.collect and session.waiting:
             live = self._collected(live)
+        now = self.now
+        if now - live.queued_at > self._wait_notice and not live.begun:
+            ahead = live.lane.started - 1 - live.starts_before
+            self.actions.append(NoteWait(live.run, now - live.queued_at, ahead))
         live.state = advance(live.state, _ASSIGNED)
         if not self.gated:
-            live.state = advance(_ASSIGNED, _RUNNING)
+            live.state = _STRAIGHT_ON
         ticket = live.ticket = self._tickets = self._tickets + 1
         live.attempt += 1
-        first = not live.begun
         live.begun = True
-        now = live.started_at = self.now
+        live.started_at = now
         session.running.append(live)
-        if self.estimating:
-            session.estimate = _UNKNOWN
         self.attempts[ticket] = live
-        self.floor.take(live, now, borrowed=borrowed)
+        if not live.plain or session.memory is not BLANK or self.estimating:
+            self._start_special(live)
+        self.actions.append(Start(live.run, ticket, live.attempt, session.epoch, now))
+        if session.waiting:
+            self.refresh(session)
+
+    def _start_special(self, live: LiveRun) -> None:
+        """What a start brings with it that most runs do not need."""
         run = live.run
+        session = live.session
+        session.estimate = Estimate.UNKNOWN
         if live.kind & TASK:
             self.waiting_tasks -= 1
             live.agent.waiting_tasks -= 1
-        if session.memory.overflow and run.source is _MESSAGE:
+        if session.memory.overflow and run.source is Source.MESSAGE:
             lines = (*run.overflow, *session.take_lines())
-            run = live.run = msgspec.structs.replace(run, overflow=lines)
+            live.run = msgspec.structs.replace(run, overflow=lines)
             self.actions.append(Remember(session.key, session.memory, session.epoch))
         if run.timeout is not None:
-            live.alarm = self.alarms.set(now + run.timeout, TimeoutPassed(live))
+            live.alarm = self.alarms.set(self.now + run.timeout, TimeoutPassed(live))
         if live.ties is not None:
             self._withdraw_offer(live)
-        waited = now - live.queued_at
-        if first and waited > self.settings.wait_notice:
-            ahead = live.lane.started - 1 - live.starts_before
-            self.actions.append(NoteWait(run, waited, ahead))
-        self.actions.append(Start(run, ticket, live.attempt, session.epoch, now))
-        if session.waiting:
-            self.refresh(session)
 
     def cut(self, live: LiveRun, cut: Cut) -> None:
         """Ask the live attempt to end; its slots stay taken until it has returned (S-3)."""
         live.cut = cut
+        live.plain = False
         if live.yields and cut is not _PREEMPTED:
             live.yields = False
             live.lane.yielding -= 1
@@ -304,12 +319,13 @@ class Stage:
         """The attempt is over, one way or the other: give back what it held."""
         del self.attempts[live.ticket]
         live.ticket = 0
-        if live.alarm is not None:
-            self._silence(live)
         session = live.session
         session.running.remove(live)
-        if self.estimating:
-            session.estimate = _UNKNOWN
+        if live.plain and not self.estimating:
+            self.floor.free(live)
+            return
+        self._silence(live)
+        session.estimate = Estimate.UNKNOWN
         if live.yields:
             live.yields = False
             live.lane.yielding -= 1
@@ -405,19 +421,26 @@ class Stage:
 
     def finish(self, live: LiveRun, outcome: Outcome) -> None:
         """The run has its one outcome (R-2). It holds nothing any more."""
-        if live.kind & TASK and live.state in WAITING_STATES:
-            self.waiting_tasks -= 1
-            live.agent.waiting_tasks -= 1
+        if not live.plain:
+            self._finish_special(live)
         live.state = advance(live.state, outcome.state)
         run = live.run
         del self.runs[run.id]
-        if live.alarm is not None:
-            self._silence(live)
+        started_at = live.started_at if live.begun else None
+        self.actions.append(
+            Finish(run, outcome, live.attempt, live.session.epoch, self.now, started_at)
+        )
+
+    def _finish_special(self, live: LiveRun) -> None:
+        """What an end brings with it that most runs do not need."""
+        if live.kind & TASK and live.state in WAITING_STATES:
+            self.waiting_tasks -= 1
+            live.agent.waiting_tasks -= 1
+        self._silence(live)
         if live.deadline_alarm is not None:
             self.alarms.cancel(live.deadline_alarm)
         if live.ties is not None:
             self._untie(live)
-        self.actions.append(Finish(run, outcome, live.attempt, live.session.epoch, self.now))
 
     def merge(self, parts: list[LiveRun], *, place_of: LiveRun | None = None) -> LiveRun:
         """Several messages become one run; each of them ends `merged` and names it."""

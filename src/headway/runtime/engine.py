@@ -9,7 +9,7 @@ group, because an attempt that ignores its cancellation must be left behind (S-3
 import asyncio
 import inspect
 import random
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TypeAlias
 
 from headway.calls import call
@@ -61,12 +61,12 @@ from headway.model.settings import (
 from headway.model.time import SECOND, Instant, Span, span
 from headway.model.views import LaneView, RunView, SessionView, Why
 from headway.model.words import FINAL_STATES, Cut, Reason, State
-from headway.ports import Clock, Duplicate, Granted, RunPage, RunQuery, Store
+from headway.ports import Admission, Clock, Duplicate, Granted, RunPage, RunQuery, Store
 from headway.runtime.bus import Bus
 from headway.runtime.handle import Handle
 from headway.runtime.ids import RunIds
 from headway.runtime.replies import describe, reply_of
-from headway.turn import Runner, Turn
+from headway.turn import Runner, Turn, with_note
 
 Hook: TypeAlias = Callable[[Turn], object]
 TokenEstimate: TypeAlias = Callable[[SessionKey], object]
@@ -104,7 +104,7 @@ class Engine:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Instant | None = None
         self._unstored: list[asyncio.Future[None]] = []
-        self._roomy = settings.idle_sessions
+        self._kept_idle = 0
         self._rested: list[asyncio.Future[None]] = []
 
     # Life.
@@ -180,45 +180,56 @@ class Engine:
 
     def ask(
         self, agent: str, text: str, options: Mapping[str, object], parent: int = 0
-    ) -> Coroutine[object, object, Handle]:
-        """Check a request and make it a run; awaiting the answer submits it. Raises if it is refused."""
+    ) -> Handle | Coroutine[object, object, Handle]:
+        """Check a request, make it a run, store it and tell the kernel. Raises if it is refused.
+
+        Done at once where the store answers at once; else the rest is to be awaited.
+        """
         composer = self._composers.get(agent)
         if composer is None:
             raise UnknownName("agent", str(agent), self._agents)
-        parent_id: RunId | None = None
-        if parent:
-            turn = self._turns.get(parent)
-            if turn is None or turn.over or turn.cut is not None:
-                raise TurnOver(RunId("" if turn is None else turn.id))
-            parent_id = turn.id
-        run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
-        return self.submit(run, options.get("on_repeat") == "retry", parent)
-
-    async def submit(self, run: Run, retry: bool = False, parent: int = 0) -> Handle:
-        """Store a run, then tell the kernel; the handle follows it from there."""
         if self._scribe is None:
             raise NotRunning
-        kernel = self.kernel
-        if kernel.stage.draining and run.parent is None:
+        parent_id = self._live_parent(parent) if parent else None
+        run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
+        if parent_id is None and self.kernel.stage.draining:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
-        admission = await self._store.admit(run, retry=retry)
-        if type(admission) is not Granted:
-            assert isinstance(admission, Duplicate)
-            earlier = await self._handle_of(admission.run_id)
-            return earlier if not parent else earlier.shared(parent)
+        admission = self._store.admit(run, retry=options.get("on_repeat") == "retry")
+        if type(admission) is Granted:
+            return self._submit(run, admission, run.submitted_at, parent)
+        return self._submit_later(run, admission, parent)
+
+    async def _submit_later(
+        self, run: Run, admission: Admission | Awaitable[Admission], parent: int
+    ) -> Handle:
+        if not isinstance(admission, Granted | Duplicate):
+            admission = await admission
+        if isinstance(admission, Granted):
+            return self._submit(run, admission, self._clock.now(), parent)
+        earlier = await self._handle_of(admission.run_id)
+        return earlier.shared(parent) if parent else earlier
+
+    def _submit(self, run: Run, granted: Granted, now: Instant, parent: int) -> Handle:
         handle = self._handles[run.id] = Handle(self, run.id, parent)
         if self.bus.heard:
             self._publish_submitted(run)
-        now = self._clock.now() if self._store.durable else run.submitted_at
-        refused = kernel.submit(
-            run, now, epoch=admission.epoch, seq=admission.seq, memory=admission.memory
+        refused = self.kernel.submit(
+            run, now, epoch=granted.epoch, seq=granted.seq, memory=granted.memory
         )
-        self._wake()
+        if self._nudge is not None:
+            self._wake()
         if refused is not None:
             if run.parent is not None and refused.reason is Reason.STOPPED:
                 raise TurnOver(run.parent)
             raise error_of(run.id, refused)
         return handle
+
+    def _live_parent(self, ticket: int) -> RunId:
+        """The run of a turn that may still start others (X-3)."""
+        turn = self._turns.get(ticket)
+        if turn is None or turn.over or turn.cut is not None:
+            raise TurnOver(RunId("" if turn is None else turn.id))
+        return turn.id
 
     # Stopping.
 
@@ -402,7 +413,8 @@ class Engine:
     async def delegate(
         self, ticket: int, agent: str, text: str, options: dict[str, object]
     ) -> Handle:
-        return await self.ask(agent, text, options, parent=ticket)
+        asked = self.ask(agent, text, options, parent=ticket)
+        return asked if isinstance(asked, Handle) else await asked
 
     def awaits(self, ticket: int, child: RunId) -> None:
         self.kernel.awaits(ticket, child, self._clock.now())
@@ -437,17 +449,22 @@ class Engine:
                     if not waiter.done():
                         waiter.set_result(None)
                 continue
-            if len(kernel.stage.sessions) > self._roomy:
-                self._release_idle()
+            if self._many_idle():
                 continue
             self._set_alarm(loop)
             self._nudge = loop.create_future()
             await self._nudge
 
-    def _release_idle(self) -> None:
-        """Give idle sessions back; look again only once as many have come as are busy now."""
+    def _many_idle(self) -> bool:
+        """Give idle sessions back once there are many: surely all beyond the number of live runs are."""
+        stage = self.kernel.stage
+        surely_idle = len(stage.sessions) - len(stage.runs)
+        self._kept_idle = min(self._kept_idle, surely_idle)
+        if surely_idle <= self._kept_idle + self.settings.idle_sessions:
+            return False
         self.kernel.release_idle()
-        self._roomy = 2 * len(self.kernel.stage.sessions) + self.settings.idle_sessions
+        self._kept_idle = len(stage.sessions) - len(stage.runs)
+        return True
 
     def _carry_out(self, actions: Sequence[Action]) -> None:
         heard = self.bus.heard
@@ -515,10 +532,11 @@ class Engine:
         loop = self._loop
         assert loop is not None
         ticket = start.ticket
-        turn = self._turns[ticket] = Turn.of(start, self, loop)
+        run = start.run
+        text = with_note(run) if run.overflow else run.text
+        turn = self._turns[ticket] = Turn(self, loop, start, run, text)
         turn.task = loop.create_task(self._attempt(turn, ticket))
         if heard:
-            run = start.run
             self.bus.publish(
                 events.RunStarted(
                     at=start.at,
@@ -538,13 +556,10 @@ class Engine:
         ended: Ended
         try:
             runner = self._runners[turn.run.agent]
-            if self.before and turn.cut is None:
-                await self._call_hooks(turn)
-                kernel.began(ticket, clock.now())
-            if turn.cut is None:
-                ended = Done(reply_of(await runner.run(turn)))
-            else:
+            if turn.cut is not None or (self.before and not await self._gate(turn)):
                 ended = Failed("cancelled before it began")
+            else:
+                ended = Done(reply_of(await runner.run(turn)))
         except asyncio.CancelledError:
             ended = Failed("the agent cancelled itself")
         except RateLimited as error:
@@ -558,17 +573,18 @@ class Engine:
         turn.over = True
         jitter = 0.5 if type(ended) is Done else self._random.random()
         kernel.finished(ticket, ended, clock.now(), jitter=jitter)
-        turn.task = None
         if self._turns.pop(ticket, None) is not None and self._rested and not self._turns:
             self._let_rest()
         if self._nudge is not None:
             self._wake()
 
-    async def _call_hooks(self, turn: Turn) -> None:
+    async def _gate(self, turn: Turn) -> bool:
+        """Call the hooks, then look once more whether the attempt is still wanted (S-11)."""
         for hook in self.before:
             result = hook(turn)
             if inspect.isawaitable(result):
                 await result
+        return self.kernel.began(turn.start.ticket, self._clock.now())
 
     def _tell(self, finish: Finish, *, heard: bool) -> None:
         """Every waiting caller is told the outcome (R-2)."""
@@ -598,7 +614,7 @@ class Engine:
                     into=None if outcome.into is None else RunId(outcome.into),
                 )
             )
-            if outcome.state is State.CANCELLED and finish.attempt:
+            if outcome.state is State.CANCELLED and finish.started_at is not None:
                 self.bus.publish(
                     events.OutboundEmpty(
                         at=finish.at, run_id=run.id, session=run.session, route=run.route

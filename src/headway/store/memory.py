@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 import msgspec
 
@@ -31,31 +31,11 @@ _UNHANDLED = frozenset({Reason.DRAINING, Reason.ORPHANED})
 
 _FAILED_STATES = frozenset({State.FAILED, State.CANCELLED, State.REJECTED})
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
-_QUEUED = State.QUEUED
-_RUNNING = State.RUNNING
 _TASK = Source.TASK
 
 
-class _Row(msgspec.Struct, eq=False, gc=False):
-    run: Run
-    state: State
-    attempt: int = 0
-    started_at: Instant | None = None
-    finished_at: Instant | None = None
-    outcome: Outcome | None = None
-    cancelling: bool = False
-
-    def view(self) -> RunView:
-        return RunView(
-            self.run,
-            self.state,
-            self.attempt,
-            self.started_at,
-            self.finished_at,
-            self.outcome,
-            self.cancelling,
-        )
-
+_Record: TypeAlias = Run | Start | Enqueue | Finish
+"""The latest that was said of a run: asked for, started, waiting again, or finished."""
 
 _Key: TypeAlias = tuple[str, str, Route | None, str]
 
@@ -75,12 +55,15 @@ class MemoryStore:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._rows: dict[RunId, _Row] = {}
+        self._records: dict[RunId, _Record] = {}
+        self._cancelling: set[RunId] = set()
         self._held: dict[SessionKey, _Held] = {}
         self._memories: dict[SessionKey, SessionMemory] = {}
         self._cutoffs: deque[tuple[Instant, SessionKey]] = deque()
         self._keys: dict[_Key, tuple[RunId, Instant]] = {}
         self._key_ends: list[tuple[Instant, RunId, _Key]] = []
+        self._pinned: dict[RunId, int] = {}
+        """Runs that live keys lead to, and how many: they are not forgotten."""
         self._finished: deque[tuple[Instant, RunId]] = deque()
         self._finished_tasks: deque[tuple[Instant, RunId]] = deque()
         self._epochs = 0
@@ -91,12 +74,12 @@ class MemoryStore:
     async def close(self) -> None:
         """Nothing to give back."""
 
-    async def admit(self, run: Run, *, retry: bool = False) -> Admission:
+    def admit(self, run: Run, *, retry: bool = False) -> Admission:
         if run.message_id is not None or run.idempotency_key is not None:
             earlier = self._earlier(run, retry=retry)
             if earlier is not None:
                 return Duplicate(earlier)
-        self._rows[run.id] = _Row(run, _QUEUED)
+        self._records[run.id] = run
         held = self._held.get(run.session)
         if held is None:
             held = self._hold(run.session)
@@ -109,41 +92,47 @@ class MemoryStore:
         return Granted(held.epoch, held.seq, self._memories.get(session))
 
     async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
-        rows = self._rows
+        records = self._records
         for action in actions:
             if type(action) is Start:
-                row = rows[action.run.id]
-                row.run = action.run
-                row.state = _RUNNING
-                row.attempt = action.attempt
-                row.started_at = action.at
+                records[action.run.id] = action
             elif type(action) is Finish:
                 self._finish(action)
-            elif type(action) is Release:
-                held = self._held.get(action.session)
-                if held is not None and held.seq == action.seen:
-                    del self._held[action.session]
             else:
                 self._record_rare(action)
         return ()
 
     async def find(self, run_id: RunId) -> RunView | None:
-        row = self._rows.get(run_id)
-        return None if row is None else row.view()
+        record = self._records.get(run_id)
+        return None if record is None else self._view(record)
 
     async def list(self, query: RunQuery) -> RunPage:
         found: list[RunView] = []
         started = query.cursor is None
-        for run_id in reversed(self._rows):
+        for run_id in reversed(self._records):
             if not started:
                 started = run_id == query.cursor
                 continue
-            row = self._rows[run_id]
-            if _matches(query, row):
+            view = self._view(self._records[run_id])
+            if _matches(query, view):
                 if len(found) == query.limit:
                     return RunPage(tuple(found), found[-1].id)
-                found.append(row.view())
+                found.append(view)
         return RunPage(tuple(found))
+
+    def _view(self, record: _Record) -> RunView:
+        match record:
+            case Run():
+                return RunView(record, State.QUEUED)
+            case Start(run=run, attempt=attempt, at=at):
+                cancelling = run.id in self._cancelling
+                return RunView(run, State.RUNNING, attempt, at, cancelling=cancelling)
+            case Enqueue(run=run, state=state, attempt=attempt):
+                return RunView(run, state, attempt)
+            case Finish(run=run, outcome=outcome, attempt=attempt, at=at, started_at=started_at):
+                return RunView(run, outcome.state, attempt, started_at, at, outcome)
+            case _:
+                assert_never(record)
 
     def _hold(self, session: SessionKey) -> _Held:
         self._epochs += 1
@@ -152,41 +141,43 @@ class MemoryStore:
 
     def _record_rare(self, action: Action) -> None:
         match action:
-            case Enqueue(run=run, state=state, attempt=attempt):
-                row = self._rows[run.id]
-                row.state = state
-                row.attempt = attempt
-                row.cancelling = False
+            case Enqueue(run=run):
+                self._records[run.id] = action
+                self._cancelling.discard(run.id)
             case Merge(run=run):
-                self._rows[run.id] = _Row(run, State.QUEUED)
+                self._records[run.id] = run
             case CancelAttempt(run=run):
-                self._rows[run.id].cancelling = True
+                self._cancelling.add(run.id)
             case Remember(session=session, memory=memory):
                 self._remember(session, memory)
+            case Release(session=session, seen=seen):
+                held = self._held.get(session)
+                if held is not None and held.seq == seen:
+                    del self._held[session]
             case _:
                 pass
 
-    def _finish(self, action: Finish) -> None:
-        run = action.run
+    def _finish(self, finish: Finish) -> None:
+        """Keep the outcome for its retention, and while a key still leads to it."""
+        run = finish.run
         settings = self._settings
+        if self._cancelling:
+            self._cancelling.discard(run.id)
+        if self._keys and not _was_handled(finish.outcome):
+            self._free_message_keys(run)
         if run.source is _TASK:
             retention, finished = settings.task_retention, self._finished_tasks
         else:
             retention, finished = settings.retention, self._finished
-        if run.message_id is not None and not _was_handled(action.outcome):
-            self._keys.pop(_message_key(run), None)
-        if not retention:
-            self._rows.pop(run.id, None)
-            return
-        row = self._rows[run.id]
-        row.state = action.outcome.state
-        row.attempt = action.attempt
-        row.finished_at = action.at
-        row.outcome = action.outcome
-        row.cancelling = False
-        finished.append((action.at + retention, run.id))
-        while finished[0][0] <= action.at or len(finished) > settings.retained_runs:
-            self._rows.pop(finished.popleft()[1], None)
+        records = self._records
+        records[run.id] = finish
+        finished.append((finish.at + retention, run.id))
+        while finished and (
+            finished[0][0] <= finish.at or len(finished) > settings.retained_runs
+        ):
+            run_id = finished.popleft()[1]
+            if run_id not in self._pinned:
+                del records[run_id]
 
     def _remember(self, session: SessionKey, memory: SessionMemory) -> None:
         now = self._clock.now()
@@ -209,41 +200,70 @@ class MemoryStore:
     def _earlier(self, run: Run, *, retry: bool) -> RunId | None:
         """The run that this one repeats, if any; else its keys are taken for it."""
         now = self._clock.now()
-        while self._key_ends and self._key_ends[0][0] <= now:
-            ends_at, run_id, key = heappop(self._key_ends)
-            if self._keys.get(key) == (run_id, ends_at):
-                del self._keys[key]
+        self._drop_old_keys(now)
         keys: list[tuple[Instant, _Key]] = []
         if run.message_id is not None:
             keys.append((now + self._settings.dedupe, _message_key(run)))
         if run.idempotency_key is not None:
-            key = ("key", run.agent, None, run.idempotency_key)
-            keys.append((now + self._settings.idempotency, key))
+            taken: _Key = ("key", run.agent, None, run.idempotency_key)
+            keys.append((now + self._settings.idempotency, taken))
         for _, key in keys:
             earlier = self._keys.get(key)
             if earlier is not None and not (retry and self._did_not_succeed(earlier[0])):
                 return earlier[0]
         for ends_at, key in keys:
             self._keys[key] = (run.id, ends_at)
+            self._pinned[run.id] = self._pinned.get(run.id, 0) + 1
             heappush(self._key_ends, (ends_at, run.id, key))
         return None
 
+    def _drop_old_keys(self, now: Instant) -> None:
+        while self._key_ends and self._key_ends[0][0] <= now:
+            ends_at, run_id, key = heappop(self._key_ends)
+            if self._keys.get(key) == (run_id, ends_at):
+                del self._keys[key]
+            self._unpin(run_id, now)
+
+    def _unpin(self, run_id: RunId, now: Instant) -> None:
+        """One key less leads to the run; with the last one it may be forgotten."""
+        self._pinned[run_id] -= 1
+        if self._pinned[run_id]:
+            return
+        del self._pinned[run_id]
+        record = self._records.get(run_id)
+        if isinstance(record, Finish):
+            task = record.run.source is _TASK
+            kept = self._settings.task_retention if task else self._settings.retention
+            if record.at + kept <= now:
+                del self._records[run_id]
+
+    def _free_message_keys(self, run: Run) -> None:
+        """No agent dealt with the message, or with those merged into it: they may come again (S-8)."""
+        for run_id in (*run.merged_from, run.id):
+            record = self._records.get(run_id)
+            if record is not None:
+                message = record if isinstance(record, Run) else record.run
+                key = _message_key(message)
+                if self._keys.get(key, ("", 0))[0] == run_id:
+                    del self._keys[key]
+
     def _did_not_succeed(self, run_id: RunId) -> bool:
-        row = self._rows.get(run_id)
-        return row is not None and row.state in _FAILED_STATES
+        record = self._records.get(run_id)
+        return isinstance(record, Finish) and record.outcome.state in _FAILED_STATES
 
 
 def _message_key(run: Run) -> _Key:
-    return ("message", run.agent, run.route, run.message_id or "")
+    place = run.session if run.route is None else ""
+    return (f"message {place}", run.agent, run.route, run.message_id or "")
 
 
 def _was_handled(outcome: Outcome) -> bool:
     return outcome.state is not State.REJECTED and outcome.reason not in _UNHANDLED
 
 
-def _matches(query: RunQuery, row: _Row) -> bool:
+def _matches(query: RunQuery, view: RunView) -> bool:
     return (
-        (query.agent is None or row.run.agent == query.agent)
-        and (query.session is None or row.run.session == query.session)
-        and (query.state is None or row.state is query.state)
+        (query.agent is None or view.run.agent == query.agent)
+        and (query.session is None or view.run.session == query.session)
+        and (query.state is None or view.state is query.state)
     )

@@ -41,9 +41,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
     jump: Callable[[float], None]
 
-    def select(
-        self, timeout: float | None = None
-    ) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready or timeout == 0:
             return ready

@@ -16,9 +16,9 @@ from headway.core.actions import Action
 from headway.core.kernel import Kernel
 from headway.model.run import Run
 from headway.model.time import SECOND
-from headway.testing.driver import BEGINNING, Driver
-from headway.testing.history import History
-from headway.testing.violation import Violation
+from headway.testing.simulation.driver import BEGINNING, Driver
+from headway.testing.simulation.history import History
+from headway.testing.simulation.violation import Violation
 
 DEFAULT_STEPS = 150
 SHOWN_STEPS = 12
@@ -27,7 +27,9 @@ SHOWN_STEPS = 12
 class Finding(Exception):
     """A history in which an invariant did not hold, with its last steps."""
 
-    def __init__(self, seed: int, step: int, violation: Violation, last_steps: Sequence[str]) -> None:
+    def __init__(
+        self, seed: int, step: int, violation: Violation, last_steps: Sequence[str]
+    ) -> None:
         self.seed = seed
         self.step = step
         self.violation = violation

@@ -19,6 +19,7 @@ from headway.core.actions import (
     Finish,
     Limited,
     NoteWait,
+    Remember,
     Start,
     Stopped,
 )
@@ -26,7 +27,7 @@ from headway.core.kernel import Kernel
 from headway.core.request import Composer
 from headway.core.why import explain
 from headway.model.outcome import Outcome, Reply
-from headway.model.run import AgentName, LaneName, RunId, SessionKey
+from headway.model.run import AgentName, LaneName, RunId, SessionKey, SessionMemory
 from headway.model.settings import DEFAULT_LANES, AgentSettings, LaneSettings, Limits, Settings
 from headway.model.time import SECOND, Instant, Span
 from headway.model.views import Why
@@ -65,6 +66,9 @@ class ByHand:
         self.started: list[str] = []
         """Every start in order, also those of later attempts."""
         self.attempts: dict[str, int] = {}
+        """The number of each run's latest attempt."""
+        self.memories: dict[SessionKey, SessionMemory] = {}
+        """What a store would remember of idle sessions."""
 
     def submit(
         self,
@@ -84,7 +88,7 @@ class ByHand:
             self.now,
             None if parent is None else RunId(str(parent)),
         )
-        refused = self.kernel.submit(run, self.now)
+        refused = self.kernel.submit(run, self.now, memory=self.memories.get(run.session))
         self.read()
         return refused
 
@@ -140,6 +144,8 @@ class ByHand:
                     assert run.id not in self.outcomes, f"R-2: {run.id} ended twice"
                     self.outcomes[run.id] = outcome
                     self.ended_at[run.id] = action.at
+                case Remember(session=session, memory=memory):
+                    self.memories[session] = memory
                 case CancelAttempt(run=run, cut=cut):
                     self.cuts.append((run.id, cut))
                 case _:
@@ -155,9 +161,14 @@ class ByHand:
     def stop_all(
         self, session: str, *, sent_at: Instant | None = None, message_id: str | None = None
     ) -> Stopped:
+        key = SessionKey(session)
         return self._then(
             self.kernel.stop_all(
-                SessionKey(session), self.now, sent_at=sent_at, message_id=message_id
+                key,
+                self.now,
+                sent_at=sent_at,
+                message_id=message_id,
+                memory=self.memories.get(key),
             )
         )
 

@@ -136,6 +136,15 @@ def test_f2_background_and_tasks_of_one_agent_are_one_line() -> None:
     assert order_of(hand) == ["first", "task", "message", "background", "background task"]
 
 
+def test_f2_inside_an_agent_priority_holds_also_when_nobody_was_served_yet() -> None:
+    hand = ByHand(lanes={"main": 0})
+    hand.submit("b", "b", priority=9)
+    hand.submit("second", "a", source="task", priority=5)
+    hand.submit("first", "a", priority=0)
+    mine = [name for name in order_of(hand) if name != "b"]
+    assert mine == ["first", "second"]
+
+
 def stream_until(hand: ByHand, name: str, seconds: int) -> int:
     """A new run of priority 0 each second, and each second one ends; how long `name` waits."""
     for second in range(seconds):

@@ -1,4 +1,4 @@
-"""A steered message is consumed by the running turn or becomes its own: exactly one of the two (X-2)."""
+"""A steered message is taken by the running turn or becomes its own, never both (X-2)."""
 
 import pytest
 

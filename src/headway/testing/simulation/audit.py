@@ -4,9 +4,9 @@ from headway.core.floor import Lane
 from headway.core.kernel import Kernel
 from headway.core.live import KINDS, LiveRun
 from headway.core.session import SessionQueue
-from headway.testing.mirror import Mirror
-from headway.testing.seen import Seen, SeenSession
-from headway.testing.violation import Invariant, broken
+from headway.testing.simulation.mirror import Mirror
+from headway.testing.simulation.seen import Seen, SeenSession
+from headway.testing.simulation.violation import Invariant, broken
 
 
 def audit(kernel: Kernel, mirror: Mirror) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from headway.model.time import Instant
 from headway.model.words import Rule
-from headway.testing.mirror import Mirror
-from headway.testing.seen import Seen, SeenAgent, SeenLane
-from headway.testing.violation import Invariant, broken
+from headway.testing.simulation.mirror import Mirror
+from headway.testing.simulation.seen import Seen, SeenAgent, SeenLane
+from headway.testing.simulation.violation import Invariant, broken
 
 _BROKEN_BY: dict[Rule, Invariant] = {
     Rule.RETRY: Invariant.WINDOW,
@@ -90,8 +90,14 @@ def _check_fair(mirror: Mirror, seen: Seen, since: Instant) -> None:
             rivals = [other for other in rivals if other.plain]
         elif any(other.plain for other in rivals):
             broken(Invariant.PREEMPTION, f"{seen} got the slot that was cleared for another")
-    for other in rivals:
-        if _comes_first(other, seen):
+    must_yield = seen.plain or any(other.plain for other in rivals)
+    if must_yield and seen.yields:
+        broken(Invariant.PREEMPTION, f"{seen} starts, and must yield at once")
+    first: dict[tuple[str, bool, bool], Seen] = {}
+    for other in sorted(rivals, key=lambda rival: (rival.rank, rival.order)):
+        first.setdefault((other.agent.name, other.background, other.task), other)
+    for other in first.values():
+        if not (must_yield and other.yields) and _comes_first(other, seen):
             broken(
                 Invariant.FAIR_PICK,
                 f"{seen} of {seen.agent.name} starts before {other} of {other.agent.name}",
@@ -102,7 +108,7 @@ def _comes_first(other: Seen, seen: Seen) -> bool:
     if other.agent is seen.agent:
         return (other.rank, other.order) < (seen.rank, seen.order)
     theirs, ours = share(other.agent), share(seen.agent)
-    if theirs != ours or other.agent.settings.weight > 1 or seen.agent.settings.weight > 1:
+    if theirs != ours or other.agent.weighted or seen.agent.weighted:
         return theirs < ours
     return other.agent.served < seen.agent.served
 
@@ -112,17 +118,22 @@ def share(agent: SeenAgent) -> int:
     return agent.inflight // agent.settings.weight
 
 
+def gives_way(seen: Seen) -> bool:
+    """Whether it is a heartbeat in the way of a message of its session (F-4)."""
+    return seen.heartbeat and any(other.message for other in seen.session.line)
+
+
 def may_preempt(mirror: Mirror, seen: Seen, since: Instant) -> bool:
     """Whether this attempt may be cut for another run: a heartbeat for a message, background for a user's turn."""
-    if seen.heartbeat and any(other.message for other in seen.session.line):
+    if gives_way(seen):
         return True
-    if not (seen.run.preemptible and seen.background) or seen.lent_to is not None:
+    if not seen.yields or seen.lent_to is not None or seen.lender is not None:
         return False
     lane = seen.lane
     waiting = [
         other
         for other in ready(mirror, lane, mirror.now)
-        if other.plain and not _lane_budget_bars(mirror, lane)
+        if other.plain and other.session is not seen.session and not _lane_budget_bars(mirror, lane)
     ]
     return len(lane.own) >= lane.settings.width and len(waiting) > mirror.yielding(lane)
 

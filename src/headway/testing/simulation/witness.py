@@ -32,11 +32,11 @@ from headway.model.run import RunId
 from headway.model.settings import QueueSettings
 from headway.model.time import Instant
 from headway.model.words import Cut, Drop, Mode, Reason, State, SteerFallback
-from headway.testing import merging, starting
-from headway.testing.ledger import Ledger
-from headway.testing.mirror import Mirror
-from headway.testing.seen import RETRY_DELAYS, Seen, SeenSession, Where
-from headway.testing.violation import Invariant, broken
+from headway.testing.simulation import merging, starting
+from headway.testing.simulation.ledger import Ledger
+from headway.testing.simulation.mirror import Mirror
+from headway.testing.simulation.seen import FINAL_CUTS, RETRY_DELAYS, Seen, SeenSession, Where
+from headway.testing.simulation.violation import Invariant, broken
 
 _STEPS: dict[State, frozenset[State]] = {
     State.PENDING: frozenset({State.QUEUED, State.CANCELLED, State.FAILED}),
@@ -83,6 +83,7 @@ _CUT_ENDS: dict[Cut, tuple[State, Reason]] = {
     Cut.DRAINED: (State.CANCELLED, Reason.DRAINING),
 }
 _BEFORE_ITS_PLACE = (Release, Remember, Unsteer)
+_BEFORE_ITS_PLACE_REASONS = frozenset({Reason.SUPERSEDED, Reason.QUEUE_DROPPED, Reason.STOPPED})
 _MANY_RATE_LIMITS = 10
 
 
@@ -96,6 +97,7 @@ class Witness:
         self.since: Instant = mirror.now
         """Instants after this one may have been reached only in this phase."""
         self.returning: tuple[Seen, Ended] | None = None
+        self._returned = False
         self.arriving: tuple[Seen, QueueSettings] | None = None
         self.refused: RunId | None = None
         self.ending: frozenset[RunId] = frozenset()
@@ -107,6 +109,8 @@ class Witness:
         self._noted: RunId | None = None
         self._superseded: list[SeenSession] = []
         self._interrupted: list[SeenSession] = []
+        self._placed: list[Seen] = []
+        """Messages that came into line in this phase; they may cut turns."""
         self._drops: list[tuple[Seen, int]] = []
         """Messages that gave way, and how many waited then: who they gave way to comes next."""
         self._expected_steer: Seen | None = None
@@ -150,11 +154,13 @@ class Witness:
             broken(Invariant.LATE_RESULT, "a late result or a rate limit was not noted")
         if self._abandoned is not None:
             broken(Invariant.ONE_OUTCOME, f"{self._abandoned} was abandoned and goes on")
-        if self.returning is not None and self.returning[0].ticket:
+        if self.returning is not None and not self._returned:
             broken(Invariant.ONE_OUTCOME, f"{self.returning[0]} has returned and goes on")
         self._superseded.clear()
         self._interrupted.clear()
+        self._placed.clear()
         self.returning = self.refused = self.ending_as = None
+        self._returned = False
         self.ending = frozenset()
         self.resetting = self.cutting_all = False
 
@@ -243,7 +249,8 @@ class Witness:
 
     def _check_returned(self, seen: Seen) -> None:
         """An attempt's slots are given back only when it has returned, was abandoned or belongs to the past."""
-        if self.returning is not None and self.returning[0] is seen:
+        if self.returning is not None and self.returning[0] is seen and not self._returned:
+            self._returned = True
             return
         if self._abandoned is seen:
             self._abandoned = None
@@ -299,15 +306,21 @@ class Witness:
         elif reason is Reason.STALE:
             due = seen.run.due_at is not None and seen.run.due_at <= self.mirror.now
             true = seen.where is Where.LATER and due and self.mirror.is_stale(seen.run)
+        elif reason is Reason.STOPPED:
+            true = seen.waits and self._is_stopped(seen)
         else:
             true = reason is self.ending_as and seen.run.id in self.ending and seen.waits
         if not true:
             broken(Invariant.REASON, f"{seen} ended {outcome.state}/{reason} in {seen.where.value}")
 
+    def _is_stopped(self, seen: Seen) -> bool:
+        told = self.ending_as is Reason.STOPPED and seen.run.id in self.ending
+        return told or seen.ends_with_parent
+
     def _dropped(self, seen: Seen) -> bool:
         mirror = self.mirror
         messages = seen.session.messages()
-        if seen.where in {Where.WINDOW, Where.NOWHERE}:
+        if seen.where is not Where.LINE:
             settings = mirror.queue_settings(seen.run)
             return settings.drop is Drop.NEW and len(messages) >= settings.cap
         self._drops.append((seen, len(messages)))
@@ -393,7 +406,9 @@ class Witness:
             attempt -= 1
         if (action.until, action.cut, action.attempt) != (until, cut, attempt):
             got = (action.until, action.cut, action.attempt)
-            broken(Invariant.TRANSITION, f"{seen} waits again as {got}, not {(until, cut, attempt)}")
+            broken(
+                Invariant.TRANSITION, f"{seen} waits again as {got}, not {(until, cut, attempt)}"
+            )
         mirror.step_down(seen)
         if until is not None and seen.state is State.ASSIGNED:
             self.advance(seen, State.QUEUED)
@@ -425,9 +440,9 @@ class Witness:
     def _comes_before_its_place(self, action: Action) -> bool:
         """What a new message brings about before it stands in line itself."""
         if isinstance(action, Finish):
-            return action.outcome.reason in {Reason.SUPERSEDED, Reason.QUEUE_DROPPED}
+            return action.outcome.reason in _BEFORE_ITS_PLACE_REASONS
         if isinstance(action, CancelAttempt):
-            return action.cut is Cut.SUPERSEDED
+            return action.cut is not Cut.PREEMPTED
         return isinstance(action, _BEFORE_ITS_PLACE)
 
     def _arrive(self) -> None:
@@ -440,26 +455,27 @@ class Witness:
     def _place(self, seen: Seen, settings: QueueSettings) -> None:
         """A message takes its place, by its mode if its session is busy."""
         session, mode = seen.session, settings.mode
-        for dropped, count in self._drops:
-            if dropped.session is not session or count < settings.cap:
-                broken(Invariant.REASON, f"{dropped} was dropped at {count} waiting for {seen}")
+        dropped, self._drops = self._drops, []
+        for other, count in dropped:
+            if other.session is not session or count < settings.cap:
+                broken(Invariant.REASON, f"{other} was dropped at {count} waiting for {seen}")
             if settings.drop is Drop.SUMMARIZE:
-                self.mirror.drop_line(dropped)
-        self._drops.clear()
+                self.mirror.drop_line(other)
         if len(session.messages()) >= settings.cap:
             broken(Invariant.VERDICT, f"{seen} joins a queue that is full")
         target = self._steerable(seen) if mode is Mode.STEER else None
         full = len(session.running) >= session.width_for(seen.width)
-        was_busy = bool(session.line) or full or session in self._superseded
+        was_busy = bool(session.line or dropped) or full or session in self._superseded
         if mode is Mode.STEER and target is None and was_busy:
             if settings.steer_fallback is SteerFallback.INTERRUPT:
                 mode = Mode.INTERRUPT
         if mode is Mode.INTERRUPT and was_busy:
             self._interrupted.append(session)
-            going_on = [other for other in session.running if other.cut in {None, Cut.PREEMPTED}]
+            going_on = [other for other in session.running if other.cut not in FINAL_CUTS]
             left = session.messages()
             if going_on or left:
                 broken(Invariant.STOPPED, f"{seen} interrupts, but {going_on + left} go on")
+        self._placed.append(seen)
         seen.collect = mode is Mode.COLLECT
         if seen.collect and session.running:
             self._extend_quiet(seen, settings)
@@ -494,13 +510,15 @@ class Witness:
         if seen is None or seen.run.id != action.run.id:
             broken(Invariant.ONE_OUTCOME, f"attempt {action.ticket} is cut, but it is over")
         cut, now, run = action.cut, mirror.now, seen.run
-        if seen.cut not in {None, Cut.PREEMPTED} or seen.cut is cut:
+        if seen.cut in FINAL_CUTS or seen.cut is cut:
             broken(Invariant.REASON, f"{seen} is cut {seen.cut}, then {cut}")
         if cut is Cut.STOPPED:
-            true = self.ending_as is Reason.STOPPED and run.id in self.ending
+            true = self._is_stopped(seen)
         elif cut is Cut.SUPERSEDED:
             self._superseded.append(seen.session)
             true = True
+            if self.arriving is not None and seen in self.arriving[0].ancestors():
+                self.arriving[0].spared = True
         elif cut is Cut.DEADLINE:
             true = run.deadline_at is not None and run.deadline_at <= now
         elif cut is Cut.TIMED_OUT:
@@ -514,6 +532,10 @@ class Witness:
             broken(where, f"{seen} is cut {cut} without cause")
         seen.cut = cut
         seen.cut_at = now
+        seen.clears = cut is Cut.PREEMPTED and not starting.gives_way(seen)
+        for other in self._placed:
+            if seen in other.ancestors():
+                other.spared = True
 
     def _abandon(self, action: Abandon) -> None:
         seen = self.mirror.attempts.get(action.ticket)

@@ -23,6 +23,10 @@ class Where(Enum):
     SLOT = "slot"
 
 
+FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
+"""After these a run does not live on, whatever its attempt answers."""
+
+
 class Meter:
     """Runs or tokens per minute: fills up to one minute's worth, may go into debt."""
 
@@ -100,6 +104,8 @@ class SeenAgent:
     inflight: int = 0
     tasks: int = 0
     served: int = 0
+    weighted: bool = False
+    """Whether it ever had a weight of its own; then more than its last service counts among equals."""
 
 
 @dataclass(slots=True, eq=False)
@@ -181,6 +187,10 @@ class Seen:
     started_at: Instant = 0
     cut: Cut | None = None
     cut_at: Instant = 0
+    clears: bool = False
+    """Whether it was cut to clear its slot for a user's turn."""
+    spared: bool = False
+    """Whether it cut a turn above itself by its own arrival, and so lives on without it."""
     begun: bool = False
     """Whether it was ever started."""
     awaiting: "list[Seen]" = field(default_factory=list)
@@ -196,7 +206,7 @@ class Seen:
         source = self.run.source
         self.message = source is Source.MESSAGE
         self.heartbeat = source is Source.HEARTBEAT
-        self.task = source is Source.TASK
+        self.task = source is Source.TASK and self.run.parent is None
         self.background = self.run.priority >= INTERACTIVE_BELOW
 
     def __repr__(self) -> str:
@@ -208,17 +218,25 @@ class Seen:
         return not self.background and not self.task
 
     @property
+    def yields(self) -> bool:
+        """Background work that gives way to a user's turn (X-5)."""
+        return self.background and self.run.preemptible
+
+    @property
     def waits(self) -> bool:
         """Whether it can still be ended without an attempt's return."""
         return self.ticket == 0 and self.where is not Where.TURN
 
-    def is_under(self, ancestor: "Seen") -> bool:
+    def ancestors(self) -> "Iterator[Seen]":
         above = self.parent
         while above is not None:
-            if above is ancestor:
-                return True
+            yield above
             above = above.parent
-        return False
+
+    @property
+    def ends_with_parent(self) -> bool:
+        """Whether an attempt above it was cut: what a cut turn started is stopped with it (X-3)."""
+        return not self.spared and any(above.cut is not None for above in self.ancestors())
 
     def waiters(self) -> "Iterator[Seen]":
         """Running runs that wait for this one, directly or through others; the nearest first."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import TypeVar
 
+import msgspec
+
 from headway.model.outcome import Attachment
 from headway.model.run import (
     AgentName,
@@ -49,6 +51,9 @@ class World:
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
+        self._last: Run | None = None
+        """The last message, for others that follow it in the same words and on the same terms."""
+        self._bursts = rng.choice((0, 0.3, 0.7))
         self.lanes = _LANES[: rng.randint(1, len(_LANES))]
         self.agents = _AGENTS[: rng.randint(1, len(_AGENTS))]
         self.keys = [SessionKey(key) for key in "abcd"[: rng.randint(1, 4)]]
@@ -61,7 +66,7 @@ class World:
         self.wide_sessions = rng.random() < 0.5
         self.own_options = rng.random() < 0.7
         self.settings = Settings(
-            lanes={name: self.lane() for name in self.lanes},
+            lanes={name: self.lane(open_ones=True) for name in self.lanes},
             queue=QueueSettings(
                 mode=rng.choice(self.modes),
                 cap=rng.choice((1, 2, 3, 10)),
@@ -81,8 +86,8 @@ class World:
     def chance(self, share: float) -> bool:
         return self._rng.random() < share
 
-    def lane(self) -> LaneSettings:
-        width = self._rng.choice((0, 1, 1, 1, 2, 2, 3, 4))
+    def lane(self, *, open_ones: bool = False) -> LaneSettings:
+        width = self._rng.choice((1, 1, 1, 2, 2, 3, 4) if open_ones else (0, 1, 1, 2, 3, 4))
         reserve = self._rng.randint(0, width) if self.chance(0.3) else 0
         return LaneSettings(width, reserve, self._budget() if self.chance(0.3) else Budget())
 
@@ -123,7 +128,24 @@ class World:
         )
 
     def run(self, run_id: RunId, now: Instant, parent: Run | None) -> Run:
-        """A run of any source, with terms of any kind."""
+        """A run of any source, with terms of any kind; messages come in bursts."""
+        last = self._last
+        if parent is None and last is not None and self.chance(self._bursts):
+            return msgspec.structs.replace(
+                last,
+                id=run_id,
+                submitted_at=now,
+                text=run_id,
+                message_id=str(self._rng.randint(1, 200)) if self.chance(0.5) else None,
+                sent_at=now if self.chance(0.4) else None,
+                sender=last.sender if self.chance(0.8) else self._rng.choice(_SENDERS),
+            )
+        run = self._drawn(run_id, now, parent)
+        if run.source is Source.MESSAGE and run.parent is None and run.due_at is None:
+            self._last = msgspec.structs.replace(run, deadline_at=None)
+        return run
+
+    def _drawn(self, run_id: RunId, now: Instant, parent: Run | None) -> Run:
         rng = self._rng
         source = rng.choice(self.sources)
         if parent is not None and self.chance(0.8):

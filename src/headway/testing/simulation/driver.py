@@ -35,21 +35,20 @@ from headway.model.run import (
 from headway.model.settings import AgentSettings, LaneSettings, Limits, QueueSettings, Settings
 from headway.model.time import SECOND, Instant
 from headway.model.words import Cut, Drop, Mode, Reason, Source, State, SteerFallback
-from headway.testing.audit import audit, audit_end, follow_lending
-from headway.testing.invariants import check_instants, check_standing, check_why
-from headway.testing.ledger import Ledger
-from headway.testing.merging import window_key
-from headway.testing.mirror import Mirror
-from headway.testing.seen import Seen, SeenSession, Where
-from headway.testing.violation import Invariant, Violation, broken
-from headway.testing.witness import Witness
+from headway.testing.simulation.audit import audit, audit_end, follow_lending
+from headway.testing.simulation.invariants import check_instants, check_standing, check_why
+from headway.testing.simulation.ledger import Ledger
+from headway.testing.simulation.merging import window_key
+from headway.testing.simulation.mirror import Mirror
+from headway.testing.simulation.seen import FINAL_CUTS, Seen, SeenSession, Where
+from headway.testing.simulation.violation import Invariant, Violation, broken
+from headway.testing.simulation.witness import Witness
 
 Answer = TypeVar("Answer")
 Doing = tuple[object, ...]
 """What was done, for the log; made into text only if somebody reads it."""
 
 BEGINNING: Instant = 1_000 * SECOND
-_FINAL_CUTS = frozenset(Cut) - {Cut.PREEMPTED}
 
 
 class Driver:
@@ -158,17 +157,19 @@ class Driver:
     def cancel(self, run_id: RunId) -> Stopped:
         seen = self.mirror.runs.get(run_id)
         reached = [] if seen is None else self._tree(seen)
-        return self._stop(reached, lambda kernel: kernel.cancel(run_id, self.now), ("cancel", run_id))
+        return self._stop(
+            reached, lambda kernel: kernel.cancel(run_id, self.now), ("cancel", run_id)
+        )
 
     def stop(self, key: SessionKey) -> Stopped:
         reached: list[Seen] = []
         session = self.mirror.sessions.get(key)
         if session is not None:
-            for seen in (*session.running, *session.line):
-                if seen.cut not in _FINAL_CUTS:
+            for seen in session.running or session.line:
+                if seen.cut not in FINAL_CUTS:
                     reached = self._tree(seen)
                     break
-            else:
+            if not session.running and not session.line:
                 reached = [part for window in session.windows.values() for part in window.parts]
         return self._stop(reached, lambda kernel: kernel.stop(key, self.now), ("stop", key))
 
@@ -182,21 +183,13 @@ class Driver:
         mirror = self.mirror
         held, memory = self.ledger.recall(key), self.ledger.memories.get(key)
         session = mirror.session(key)
-        mirror.remember(
-            key,
-            msgspec.structs.replace(
-                mirror.memory(key),
-                cutoff_at=self.now if sent_at is None else sent_at,
-                cutoff_id=int(message_id) if message_id is not None else None,
-                cutoff_channel=route.channel if route is not None else "",
-                overflow=(),
-                overflow_missed=0,
-            ),
-        )
+        mirror.cut_off(key, self.now if sent_at is None else sent_at, message_id, route)
         reached = [
             seen
             for seen in mirror.runs.values()
-            if seen.session is session or seen.root is session
+            if seen.session is session
+            or seen.root is session
+            or any(above.session is session for above in seen.ancestors())
         ]
         return self._stop(
             reached,
@@ -222,7 +215,9 @@ class Driver:
             and not seen.begun
             and seen.where in {Where.LINE, Where.WINDOW}
         ]
-        return self._end(reached, Reason.CLEARED, lambda kernel: kernel.clear(key, self.now), ("clear", key))
+        return self._end(
+            reached, Reason.CLEARED, lambda kernel: kernel.clear(key, self.now), ("clear", key)
+        )
 
     def clear_lane(self, name: LaneName) -> int:
         lane = self.mirror.lane(name)
@@ -249,7 +244,8 @@ class Driver:
                 seen.taken_by = turn
                 turn.taken.append(seen)
         taken = self._tell(
-            lambda kernel: kernel.steered(ticket, message, self.now), ("steer", message, "into", ticket)
+            lambda kernel: kernel.steered(ticket, message, self.now),
+            ("steer", message, "into", ticket),
         )
         if taken is not expected:
             broken(Invariant.STEERING, f"{message} was taken: {taken}, not {expected}")
@@ -335,7 +331,8 @@ class Driver:
         self.mirror.closing = True
         self.witness.cutting_all = True
         self._tell(lambda kernel: kernel.cut_all(self.now), ("cut all",))
-        going_on = [seen for seen in self.mirror.attempts.values() if seen.cut not in _FINAL_CUTS]
+        uncut = {None, Cut.PREEMPTED}
+        going_on = [seen for seen in self.mirror.attempts.values() if seen.cut in uncut]
         if going_on:
             broken(Invariant.DRAINING, f"{going_on} go on after the drain's grace")
 
@@ -352,7 +349,7 @@ class Driver:
 
     def release_idle(self) -> None:
         """All that was decided is stored."""
-        self._tell(lambda kernel: kernel.release_idle(), ("release idle",))
+        self._tell(lambda kernel: kernel.release_idle(), ("release idle",), twin=False)
         idle = [key for key in self.ledger.held if key not in self.mirror.sessions]
         idle += [session.key for session in self.mirror.sessions.values() if session.idle]
         if idle:
@@ -363,12 +360,13 @@ class Driver:
     def check(self, turn: int) -> None:
         """Everything that must hold between two steps; `turn` says which waiting run is asked about."""
         mirror, kernel = self.mirror, self.kernel
+        self._twin = None
         audit(kernel, mirror)
         check_standing(mirror, self.ledger)
         waiting = [seen for seen in mirror.runs.values() if not seen.ticket]
         if waiting:
             seen = waiting[turn % len(waiting)]
-            check_why(mirror, kernel, seen, whole=turn % 256 == 0)
+            check_why(mirror, kernel, seen, whole=turn % 150 == 0)
 
     def check_end(self) -> None:
         """All is over: every caller was told, and nothing is left."""
@@ -391,9 +389,7 @@ class Driver:
 
     # How things are told and checked.
 
-    def _tell(
-        self, call: Callable[[Kernel], Answer], what: Doing, *, twin: bool = True
-    ) -> Answer:
+    def _tell(self, call: Callable[[Kernel], Answer], what: Doing, *, twin: bool = True) -> Answer:
         try:
             answer = call(self.kernel)
         except Exception as error:
@@ -412,9 +408,7 @@ class Driver:
                 self._compare_twin(self._twin, call, answer)
         return answer
 
-    def _compare_twin(
-        self, twin: Kernel, call: Callable[[Kernel], Answer], answer: Answer
-    ) -> None:
+    def _compare_twin(self, twin: Kernel, call: Callable[[Kernel], Answer], answer: Answer) -> None:
         self._twin = None
         if call(twin) != answer or twin.take_actions() != self._told:
             broken(Invariant.TWIN, f"a copy of the kernel decided otherwise than {self._told}")
@@ -432,11 +426,9 @@ class Driver:
             case _:
                 pass
 
-    def _stop(
-        self, reached: list[Seen], call: Callable[[Kernel], Stopped], what: Doing
-    ) -> Stopped:
+    def _stop(self, reached: list[Seen], call: Callable[[Kernel], Stopped], what: Doing) -> Stopped:
         mirror = self.mirror
-        running = [seen for seen in reached if seen.ticket and seen.cut not in _FINAL_CUTS]
+        running = [seen for seen in reached if seen.ticket and seen.cut not in FINAL_CUTS]
         waiting = [seen for seen in reached if seen.waits]
         self.witness.ending = frozenset(seen.run.id for seen in running + waiting)
         self.witness.ending_as = Reason.STOPPED
@@ -448,7 +440,7 @@ class Driver:
             for seen in reached
             if seen.run.id in mirror.runs
             and seen.where is not Where.TURN
-            and (not seen.ticket or seen.cut not in _FINAL_CUTS)
+            and (not seen.ticket or seen.cut not in FINAL_CUTS)
         ]
         if going_on:
             broken(Invariant.STOPPED, f"{what}: {going_on} go on")
@@ -466,7 +458,7 @@ class Driver:
         return ended
 
     def _tree(self, seen: Seen) -> list[Seen]:
-        below = [other for other in self.mirror.runs.values() if other.is_under(seen)]
+        below = [other for other in self.mirror.runs.values() if seen in other.ancestors()]
         return [seen, *below]
 
     def _keeps_out(self, waiter: Seen, other: Seen) -> bool:
@@ -516,7 +508,8 @@ class Driver:
             found.add((State.REJECTED, Reason.REJECTED_BUSY))
         full = settings.drop is Drop.NEW and len(session.messages()) >= settings.cap
         interrupts = busy and self._interrupts(run, session, settings)
-        if full and not interrupts and window_key(run) not in session.windows:
+        joins = settings.debounce > 0 and window_key(run) in session.windows
+        if full and not interrupts and not joins:
             found.add((State.REJECTED, Reason.QUEUE_FULL))
         return found
 
@@ -524,7 +517,7 @@ class Driver:
         if settings.mode is Mode.STEER and settings.steer_fallback is SteerFallback.INTERRUPT:
             agent = self.mirror.agent(run.agent)
             steerable = any(turn.agent is agent and turn.cut is None for turn in session.running)
-            return not (agent.settings.steerable and steerable)
+            return not settings.debounce and not (agent.settings.steerable and steerable)
         return settings.mode is Mode.INTERRUPT
 
     def _admit(self, run: Run) -> None:
@@ -545,4 +538,3 @@ class Driver:
             self.witness.debounce(seen, settings)
         else:
             self.witness.arriving = (seen, settings)
-

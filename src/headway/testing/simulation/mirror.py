@@ -10,7 +10,16 @@ from operator import attrgetter
 
 import msgspec
 
-from headway.model.run import AgentName, LaneName, QueueOptions, Run, RunId, SessionKey, SessionMemory
+from headway.model.run import (
+    AgentName,
+    LaneName,
+    QueueOptions,
+    Route,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
 from headway.model.settings import (
     DEFAULT_LANES,
     LANE_ALIASES,
@@ -22,9 +31,9 @@ from headway.model.settings import (
     Settings,
 )
 from headway.model.time import Instant
-from headway.model.words import Cut, Rule, State
-from headway.testing.ledger import BLANK
-from headway.testing.seen import (
+from headway.model.words import Rule, State
+from headway.testing.simulation.memories import Memories
+from headway.testing.simulation.seen import (
     Seen,
     SeenAgent,
     SeenLane,
@@ -53,8 +62,7 @@ class Mirror:
         self.holds: dict[str, Instant] = {}
         """Until when each provider asked to wait; an agent without a key is its own."""
         self.sessions: dict[SessionKey, SeenSession] = {}
-        self.memories: dict[SessionKey, SessionMemory] = {}
-        """What each session must remember; nothing where it is blank."""
+        self.memories = Memories()
         self.runs: dict[RunId, Seen] = {}
         self.attempts: dict[int, Seen] = {}
         self.tasks = 0
@@ -86,6 +94,7 @@ class Mirror:
         agent = self.agent(name)
         agent.budget = changed(agent.budget, settings.budget, self.now)
         agent.settings = settings
+        agent.weighted |= settings.weight > 1
 
     def lane(self, name: LaneName) -> SeenLane:
         return self.lanes.get(LANE_ALIASES.get(name, name)) or self.lanes[MAIN]
@@ -96,6 +105,7 @@ class Mirror:
             settings = self.settings.agents.get(name, AgentSettings())
             agent = self.agents[name] = SeenAgent(name, settings)
             agent.budget = changed(None, settings.budget, self.now)
+            agent.weighted = settings.weight > 1
         return agent
 
     def session(self, key: SessionKey) -> SeenSession:
@@ -106,7 +116,7 @@ class Mirror:
 
     def queue_settings(self, run: Run) -> QueueSettings:
         """What the message goes by: itself, else its session, else its channel, else the node (S-5)."""
-        layers: list[QueueOptions | None] = [run.queue, self.memory(run.session).options]
+        layers: list[QueueOptions | None] = [run.queue, self.memories.of(run.session).options]
         wide = self.settings.queue
         if run.route is None:
             wide = msgspec.structs.replace(wide, debounce=0)
@@ -132,6 +142,7 @@ class Mirror:
             seen.parent = parent
             seen.root = parent.root or parent.session
             seen.root.offspring += 1
+            seen.background |= parent.background
         self.runs[run.id] = seen
         return seen
 
@@ -233,7 +244,8 @@ class Mirror:
         session.running.remove(seen)
         session.tight = None
         session.asked = False
-        if seen.cut is Cut.PREEMPTED:
+        if seen.clears:
+            seen.clears = False
             seen.lane.owed += 1
         seen.ticket = 0
         seen.cut = None
@@ -281,111 +293,7 @@ class Mirror:
             if lender not in borrower.waiters():
                 lender.lent_to = borrower.lender = None
 
-    # What a session remembers.
-
-    def memory(self, key: SessionKey) -> SessionMemory:
-        return self.memories.get(key, BLANK)
-
-    def remember(self, key: SessionKey, memory: SessionMemory) -> None:
-        if memory == BLANK:
-            self.memories.pop(key, None)
-        else:
-            self.memories[key] = memory
-
-    def drop_line(self, seen: Seen) -> None:
-        """One line of a dropped message is kept for the next turn."""
-        memory = self.memory(seen.run.session)
-        lines = (*memory.overflow, keep_line(seen.run.text))
-        extra = max(0, len(lines) - _OVERFLOW_LINES)
-        self.remember(
-            seen.run.session,
-            msgspec.structs.replace(
-                memory,
-                overflow=lines[extra:],
-                overflow_missed=memory.overflow_missed + extra,
-            ),
-        )
-
-    def take_lines(self, key: SessionKey) -> tuple[str, ...]:
-        memory = self.memory(key)
-        lines = memory.overflow
-        if memory.overflow_missed:
-            lines = (f"({memory.overflow_missed} older messages)", *lines)
-        self.remember(
-            key, msgspec.structs.replace(memory, overflow=(), overflow_missed=0)
-        )
-        return lines
-
-    def is_stale(self, run: Run) -> bool:
-        memory = self.memory(run.session)
-        if memory.cutoff_at is None:
-            return False
-        if run.sent_at is not None:
-            return run.sent_at < memory.cutoff_at
-        channel = run.route.channel if run.route is not None else ""
-        if memory.cutoff_id is None or run.message_id is None or channel != memory.cutoff_channel:
-            return False
-        return run.message_id.isdigit() and int(run.message_id) < memory.cutoff_id
-
-    # Which rule holds a run.
-
-    def session_bar(self, head: Seen, at: Instant) -> Bar | None:
-        """What keeps the first in line from being offered to its lane."""
-        session = head.session
-        if head.until is not None:
-            return Rule.RETRY, head.until
-        if self.draining and not self.may_start_draining(head):
-            return Rule.DRAINING, None
-        if head.collect and session.quiet_until > at:
-            return Rule.COLLECTING, session.quiet_until
-        if session.running:
-            if len(session.running) >= session.width_for(head.width):
-                return Rule.SESSION_BUSY, None
-            if self.estimating and session.tight is not False:
-                return (Rule.SESSION_THROTTLED if session.tight else Rule.ESTIMATING), None
-        return None
-
-    def may_start_draining(self, seen: Seen) -> bool:
-        """While a node drains, it starts only what a running run has asked for, and that only for a while."""
-        return seen.parent is not None and seen.parent.ticket != 0 and not self.closing
-
-    def agent_bar(self, seen: Seen, at: Instant) -> Bar | None:
-        agent = seen.agent
-        if (until := self.holds.get(agent.settings.provider or agent.name, 0)) > at:
-            return Rule.RATE_LIMITED, until
-        if agent.budget is not None and (until := agent.budget.free_at(at)) > at:
-            return Rule.AGENT_BUDGET, until
-        if seen.task and agent.tasks >= self.task_quota(agent):
-            return Rule.AGENT_QUOTA, None
-        return None
-
-    def tasks_bar(self, seen: Seen) -> Bar | None:
-        if seen.task and self.tasks >= self.limits.max_inflight:
-            return Rule.INFLIGHT_LIMIT, None
-        return None
-
-    def lane_bar(self, seen: Seen, at: Instant) -> Bar | None:
-        lane = seen.lane
-        settings = lane.settings
-        if settings.width == 0:
-            return Rule.LANE_PAUSED, None
-        own = lane.own
-        if len(own) >= settings.width:
-            return Rule.LANE_FULL, None
-        if seen.background and settings.reserve:
-            background = sum(1 for other in own if other.background)
-            if background >= settings.width - settings.reserve:
-                return Rule.LANE_RESERVED, None
-        if lane.budget is not None and (until := lane.budget.free_at(at)) > at:
-            return Rule.LANE_BUDGET, until
-        return None
-
-    def floor_bar(self, seen: Seen, at: Instant) -> Bar | None:
-        return self.agent_bar(seen, at) or self.tasks_bar(seen) or self.lane_bar(seen, at)
-
-    def task_quota(self, agent: SeenAgent) -> int:
-        quota = agent.settings.max_inflight
-        return self.limits.max_inflight_per_agent if quota is None else quota
+    # Questions.
 
     def free_lender(self, seen: Seen) -> Seen | None:
         for waiter in seen.waiters():
@@ -402,4 +310,4 @@ class Mirror:
 
     def yielding(self, lane: SeenLane) -> int:
         """Attempts that were cut for a user's turn and have not returned."""
-        return sum(1 for seen in lane.live if seen.cut is Cut.PREEMPTED)
+        return sum(1 for seen in lane.live if seen.clears)

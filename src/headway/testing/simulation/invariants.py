@@ -7,13 +7,11 @@ from headway.core.kernel import Kernel
 from headway.core.why import explain, holding_rule
 from headway.model.time import Instant
 from headway.model.words import Cut, Rule
-from headway.testing.ledger import Ledger
-from headway.testing.mirror import Bar, Mirror
-from headway.testing.seen import Seen, SeenLane, Where
-from headway.testing.starting import ready
-from headway.testing.violation import Invariant, broken
-
-_FINAL_CUTS = frozenset(Cut) - {Cut.PREEMPTED}
+from headway.testing.simulation.ledger import Ledger
+from headway.testing.simulation.mirror import Bar, Mirror
+from headway.testing.simulation.seen import FINAL_CUTS, Seen, SeenLane, Where
+from headway.testing.simulation.starting import ready
+from headway.testing.simulation.violation import Invariant, broken
 
 
 def check_instants(mirror: Mirror) -> None:
@@ -41,7 +39,7 @@ def check_instants(mirror: Mirror) -> None:
 
 def _check_attempt(mirror: Mirror, seen: Seen) -> None:
     now, run = mirror.now, seen.run
-    if run.deadline_at is not None and run.deadline_at <= now and seen.cut not in _FINAL_CUTS:
+    if run.deadline_at is not None and run.deadline_at <= now and seen.cut not in FINAL_CUTS:
         broken(Invariant.DEADLINE, f"{seen} goes on after its deadline {run.deadline_at}")
     if seen.cut is None:
         if run.timeout is not None and seen.started_at + run.timeout <= now:
@@ -65,6 +63,10 @@ def check_standing(mirror: Mirror, ledger: Ledger) -> None:
                 broken(Invariant.PREEMPTION, f"{head} waits for a heartbeat of its session")
     for lane in mirror.lanes.values():
         _check_yielding(mirror, lane)
+    for seen in mirror.runs.values():
+        if seen.parent is not None and seen.ends_with_parent:
+            if seen.where is not Where.TURN and seen.cut not in FINAL_CUTS:
+                broken(Invariant.STOPPED, f"{seen} goes on, though its turn was cut")
     if mirror.draining and not mirror.keeps_waiting:
         for seen in mirror.runs.values():
             if seen.waits and not mirror.may_start_draining(seen):
@@ -82,7 +84,9 @@ def _check_held(mirror: Mirror, head: Seen, now: Instant) -> None:
     if head.awaited_by and bar[0] is not Rule.INFLIGHT_LIMIT:
         lender = mirror.free_lender(head)
         if lender is not None:
-            broken(Invariant.LENDING, f"{head} waits, though {lender} waits for it with a free slot")
+            broken(
+                Invariant.LENDING, f"{head} waits, though {lender} waits for it with a free slot"
+            )
 
 
 def _check_yielding(mirror: Mirror, lane: SeenLane) -> None:
@@ -90,15 +94,16 @@ def _check_yielding(mirror: Mirror, lane: SeenLane) -> None:
     own = lane.own
     if len(own) < lane.settings.width:
         return
-    if not any(seen.run.preemptible and seen.background for seen in own):
+    if not any(seen.yields for seen in own):
         return
     if lane.budget is not None and lane.budget.free_at(mirror.now) > mirror.now:
         return
-    waiting = sum(1 for head in ready(mirror, lane, mirror.now) if head.plain)
-    if waiting <= mirror.yielding(lane):
-        return
+    waiting = [head.session for head in ready(mirror, lane, mirror.now) if head.plain]
     for seen in own:
-        if seen.run.preemptible and seen.background and seen.cut is None and seen.lent_to is None:
+        others = sum(1 for session in waiting if session is not seen.session)
+        if others <= mirror.yielding(lane):
+            continue
+        if seen.yields and seen.cut is None and seen.lent_to is None:
             broken(Invariant.PREEMPTION, f"{seen} does not yield in lane {lane.name}")
 
 

@@ -3,19 +3,23 @@
 from collections.abc import Callable
 from random import Random
 
+import msgspec
+
 from headway.core.actions import Done, Ended, Failed, Limited
 from headway.core.kernel import Kernel
 from headway.model.outcome import Reply
 from headway.model.run import LaneName, RunId
 from headway.model.settings import LaneSettings, Limits
-from headway.model.time import MINUTE, SECOND, Instant
+from headway.model.time import Instant
 from headway.model.words import Reason, State
-from headway.testing.driver import Driver
-from headway.testing.seen import Seen
-from headway.testing.violation import Invariant, broken
-from headway.testing.worlds import TICK, World
+from headway.testing.simulation.driver import Driver
+from headway.testing.simulation.seen import Seen
+from headway.testing.simulation.violation import Invariant, broken
+from headway.testing.simulation.worlds import TICK, World
 
 _OPEN_LANE = LaneSettings(4)
+_TWIN_SHARE = 1 / 150
+"""How often a copy of the kernel goes along; copying takes longer than all else."""
 _MOST_SETTLING_STEPS = 20_000
 
 
@@ -73,11 +77,14 @@ class History:
         """Time passes, or not, and one thing happens."""
         self._steps += 1
         rng = self._rng
-        if self._steps % 200 == 0:
+        if rng.random() < _TWIN_SHARE:
             self.driver.copy_kernel()
         self.driver.pass_time(self._next_instant())
-        rng.choices(self._doings, self._weights)[0]()
-        self.driver.check(self._steps)
+        if self.driver.mirror.draining and rng.random() < 0.1:
+            self._drain()
+        else:
+            rng.choices(self._doings, self._weights)[0]()
+        self.driver.check(rng.randrange(1 << 16))
 
     def _next_instant(self) -> Instant:
         now = self.driver.now
@@ -109,9 +116,7 @@ class History:
 
     def _begin(self) -> None:
         waiting = [
-            seen
-            for seen in self.driver.mirror.attempts.values()
-            if seen.state is State.ASSIGNED
+            seen for seen in self.driver.mirror.attempts.values() if seen.state is State.ASSIGNED
         ]
         if waiting:
             self.driver.begins(self._rng.choice(waiting))
@@ -188,7 +193,9 @@ class History:
     def _estimate(self) -> None:
         if self.driver.asked:
             key = self._rng.choice(self.driver.asked)
-            self.driver.estimated(key, self._rng.choice((0, 59, 60, 100)), self._rng.choice((0, 100)))
+            self.driver.estimated(
+                key, self._rng.choice((0, 59, 60, 100)), self._rng.choice((0, 100))
+            )
 
     # Cancelling.
 
@@ -255,7 +262,7 @@ class History:
         for name in self.world.agents:
             settings = mirror.agent(name).settings
             if settings.max_inflight == 0:
-                driver.set_agent(name, self._rng.choice(tuple(self.world.settings.agents.values())))
+                driver.set_agent(name, msgspec.structs.replace(settings, max_inflight=None))
         for _ in range(_MOST_SETTLING_STEPS):
             if not self._settle_one():
                 break
@@ -291,6 +298,3 @@ class History:
     def _any_attempt(self) -> Seen | None:
         attempts = tuple(self.driver.mirror.attempts.values())
         return self._rng.choice(attempts) if attempts else None
-
-
-LONGEST_PAUSE = max(MINUTE, SECOND)

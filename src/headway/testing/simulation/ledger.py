@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from headway.core.actions import Release, Remember
 from headway.model.run import SessionKey, SessionMemory
-from headway.testing.violation import Invariant, broken
+from headway.testing.simulation.violation import Invariant, broken
 
 BLANK = SessionMemory()
 

@@ -2,9 +2,9 @@
 
 from headway.model.run import Run
 from headway.model.words import State
-from headway.testing.mirror import Mirror
-from headway.testing.seen import Seen, Where
-from headway.testing.violation import Invariant, broken
+from headway.testing.simulation.mirror import Mirror
+from headway.testing.simulation.seen import Seen, Where
+from headway.testing.simulation.violation import Invariant, broken
 
 
 def merge(mirror: Mirror, run: Run) -> None:
