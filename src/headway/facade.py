@@ -329,6 +329,7 @@ class Headway:
 
     def events(self, keep: int = 10_000) -> Listener:
         """Everything that happens from now on: `async for event in hw.events()`."""
+        whole_number(1, 10_000_000)(keep, "keep")
         return self.engine.bus.listen(keep)
 
     @property

@@ -90,6 +90,7 @@ class Turn(msgspec.Struct, eq=False):
     """The engine's: what runs this attempt."""
     _inbox: Inbox | None = None
     _context: dict[str, object] | None = None
+    _threads_wait: tuple[Callable[[], object], ...] = ()
 
     def __repr__(self) -> str:
         return f"<Turn {self.run.id} attempt {self.start.attempt}>"
@@ -193,7 +194,16 @@ class Turn(msgspec.Struct, eq=False):
         if self._in_loop():
             work.close()
             raise InvalidInput("work", "an await", "awaited directly: this agent is async")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._threads_wait = (*self._threads_wait, future.cancel)
+        if self.cut is not None:
+            future.cancel()
+        return future.result()
+
+    def wake_threads(self) -> None:
+        """For the engine: the turn was cut, so nothing that its threads wait for is waited for any more."""
+        for cancel in self._threads_wait:
+            cancel()
 
     def _in_loop(self) -> bool:
         try:

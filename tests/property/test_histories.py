@@ -81,7 +81,9 @@ STEPS = st.lists(
         st.sampled_from(sorted(AGENTS)),
         st.sampled_from(SESSIONS),
         st.sampled_from(["message", "message", "message", "task", "firing", "heartbeat"]),
-        st.sampled_from(["queue", "queue", "collect", "steer", "interrupt", "reject"]),
+        st.sampled_from(
+            ["queue", "queue", "collect", "collect", "steer", "steer", "interrupt", "reject"]
+        ),
         st.sampled_from([-1, 0, 0, 5, 10, 15]),
     ),
     min_size=20,
@@ -137,14 +139,17 @@ class History:
     # What happens.
 
     def _submit(self, step: Step) -> None:
+        agent = step.agent
         options: dict[str, object] = {"source": step.source, "priority": step.priority}
         if step.source == "heartbeat":
             options["priority"] = 20
-        if step.pick % 5:
+        if step.pick % 7:
             options["session"] = step.session
         orderly = step.source != "heartbeat" and step.mode in IN_LINE
         if step.source == "message":
             options["mode"] = step.mode
+            if step.mode in {"collect", "steer"}:
+                agent, options["priority"] = "ab"[step.pick % 2], 10 * (step.pick % 2)
             options["cap"] = 2 + step.pick % 3
             options["drop"] = ("old", "new", "summarize")[step.pick // 5 % 3]
             options["max_concurrent"] = (1, 1, 1, 2)[step.pick // 15 % 4]
@@ -161,9 +166,9 @@ class History:
             options["timeout"] = f"{1 + step.pick % 30}s"
         options["retries"] = step.pick // 100 % 2
         name = self._name()
-        if orderly and step.mode not in {"interrupt", "collect", "steer"}:
+        if orderly:
             self.orderly[name] = self.names
-        self.hand.submit(name, step.agent, **options)
+        self.hand.submit(name, agent, **options)
 
     def _child(self, step: Step) -> None:
         """A turn starts a sub-run, and mostly waits for it."""

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
 from headway.core.bucket import Bucket
-from headway.core.live import BACKGROUND, KINDS, PLAIN, TASK, Kind, LiveRun
+from headway.core.live import BACKGROUND, KINDS, PLAIN, TASK, YIELDING, Kind, LiveRun
 from headway.model.run import AgentName, LaneName
 from headway.model.settings import (
     DEFAULT_LANES,
@@ -36,6 +36,8 @@ Place: TypeAlias = tuple[int, int, int]
 FlowEntry: TypeAlias = "tuple[Place, int, Flow]"
 """The agent's place and the flow's stamp when it was put into its lane's heap."""
 
+_NEVER_SERVED = 1 << 48
+"""Agents that were never served come before all others, each at a place of its own."""
 _STRIDE = 720_720
 """What one start costs an agent of weight 1; whole for all weights up to 16."""
 
@@ -229,11 +231,13 @@ class Floor:
     def set_agent(self, name: AgentName, settings: AgentSettings, now: Instant) -> AgentLoad:
         agent = self.agents.get(name)
         if agent is None:
-            agent = self.agents[name] = AgentLoad(name, settings)
+            never = len(self.agents) - _NEVER_SERVED
+            agent = self.agents[name] = AgentLoad(name, settings, served=never)
         if settings.budget != agent.settings.budget or agent.purse is None:
             bounded = settings.budget != Budget()
             agent.purse = Purse(settings.budget, now) if bounded else None
-        if agent.provider is not None:
+        shared_before = agent.settings.provider is not None or settings.provider is not None
+        if agent.provider is not None and shared_before:
             agent.provider.agents.remove(agent)
             agent.provider = None
         if settings.provider is not None:
@@ -311,17 +315,20 @@ class Floor:
         if lane.in_use >= lane.width or (lane.purse is not None and self._lane_waits(lane, now)):
             return None
         best: Flow | None = None
+        plain_waits = False
         for kind in lane.kinds:
             if not lane.ready[kind] or (kind and self._kind_waits(lane, kind)):
+                continue
+            if plain_waits and kind & YIELDING:
                 continue
             flow = self._top(lane.heaps[kind], now)
             if flow is None:
                 continue
-            if best is None:
-                best = flow
-                if lane.owed and kind == PLAIN:
-                    break
-            elif flow.precedes(best) and not self._would_be_cut(flow, best):
+            if kind == PLAIN:
+                plain_waits = True
+                if lane.owed:
+                    return flow
+            if best is None or flow.precedes(best):
                 best = flow
         return best
 
@@ -354,8 +361,8 @@ class Floor:
             lane.owed = lane.owed - 1 if kind == PLAIN else 0
         if kind & BACKGROUND:
             lane.background += 1
-            if live.run.preemptible:
-                lane.preemptible.append(live)
+        if kind & YIELDING:
+            lane.preemptible.append(live)
         if kind & TASK:
             self.tasks += 1
             agent.tasks += 1
@@ -375,6 +382,12 @@ class Floor:
         live.lane.in_use -= 1
         live.lane.background -= live.kind & BACKGROUND
 
+    def replace(self, claimed: LiveRun, by: LiveRun) -> None:
+        """A claimed run became part of another, which holds its slot now."""
+        if claimed in claimed.lane.preemptible:
+            claimed.lane.preemptible.remove(claimed)
+            claimed.lane.preemptible.append(by)
+
     def count_ready(self, lane: Lane, kind: Kind, most: int, now: Instant) -> int:
         """How many posted runs of this kind their agents may start now, counted no further than `most`."""
         if lane.purse is not None and self._lane_waits(lane, now):
@@ -393,11 +406,11 @@ class Floor:
 
     def bar(self, live: LiveRun, now: Instant) -> tuple[Rule, Instant | None] | None:
         """Which rule of lane or agent keeps this run from starting now; None if none does."""
-        return (
-            self.agent_bar(live.agent, live.kind, now)
-            or self._tasks_bar(live.kind)
-            or live.lane.bar(live.kind, now)
-        )
+        return self.load_bar(live, now) or live.lane.bar(live.kind, now)
+
+    def load_bar(self, live: LiveRun, now: Instant) -> tuple[Rule, Instant | None] | None:
+        """Which rule other than its lane's keeps this run from starting now."""
+        return self.agent_bar(live.agent, live.kind, now) or self._tasks_bar(live.kind)
 
     def agent_bar(
         self, agent: AgentLoad, kind: Kind, now: Instant
@@ -427,11 +440,10 @@ class Floor:
 
     def _free_special(self, live: LiveRun, *, keep_slot: bool) -> None:
         lane, agent, kind = live.lane, live.agent, live.kind
-        if kind & BACKGROUND:
-            if not keep_slot:
-                lane.background -= 1
-            if live.run.preemptible:
-                lane.preemptible.remove(live)
+        if kind & BACKGROUND and not keep_slot:
+            lane.background -= 1
+        if kind & YIELDING:
+            lane.preemptible.remove(live)
         if kind & TASK:
             self.tasks -= 1
             agent.tasks -= 1
@@ -470,10 +482,6 @@ class Floor:
             agent.inflight = agent.tasks = 0
             self.unpark(agent)
             self._replace(agent)
-
-    def _would_be_cut(self, flow: Flow, other: Flow) -> bool:
-        """A preemptible background run would be cut at once for the interactive one that waits too (X-5)."""
-        return other.kind == PLAIN and bool(flow.kind & BACKGROUND) and flow.first().run.preemptible
 
     def _task_quota(self, agent: AgentLoad) -> int:
         quota = agent.settings.max_inflight

@@ -52,7 +52,8 @@ def forecast(kernel: Kernel, live: LiveRun) -> Forecast:
             elif isinstance(action, Start):
                 if action.run.id == wanted:
                     return Forecast(place, starts_in=twin.stage.now - began_at)
-                place += action.run.lane == live.run.lane
+                started = twin.stage.attempts.get(action.ticket)
+                place += started is not None and started.lane.name == live.lane.name
     return Forecast(None)
 
 

@@ -36,6 +36,7 @@ from headway.core.bells import (
     WindowClosed,
 )
 from headway.core.debounce import Buffer, buffer_key
+from headway.core.floor import AgentLoad
 from headway.core.live import LiveRun
 from headway.core.retry import delay
 from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue
@@ -137,11 +138,12 @@ class Kernel:
         session.seen = seq
         settings = self._rules.resolve(run.queue, session.memory.options, run.route)
         if run.due_at is not None and run.due_at > stage.now:
-            live = stage.admit(run, session, _PENDING)
+            live = stage.admit(run, session, _PENDING, parent)
+            live.width = settings.max_concurrent
             session.later += 1
             stage.hold(live, Rule.NOT_DUE, run.due_at)
         elif run.source is not _MESSAGE:
-            live = stage.admit(run, session, _QUEUED)
+            live = stage.admit(run, session, _QUEUED, parent)
             live.width = settings.max_concurrent
             stage.line_up(live)
         else:
@@ -149,7 +151,7 @@ class Kernel:
                 refused = self._message_refused(run, session, settings)
                 if refused is not None:
                     return self._refuse(run, epoch, seq, Outcome(*refused))
-            live = stage.admit(run, session, _PENDING if settings.debounce else _QUEUED)
+            live = stage.admit(run, session, _PENDING if settings.debounce else _QUEUED, parent)
             live.width = settings.max_concurrent
             if settings.debounce:
                 self._buffer(live, settings)
@@ -158,7 +160,7 @@ class Kernel:
         if parent is not None:
             stage.adopt(parent, live)
         stage.refresh(session)
-        if session.posted is not None and session.posted is not live:
+        if (session.posted is not None and session.posted is not live) or stage.touched:
             stage.fill_all()
         elif live.lane.in_use < live.lane.width or live.lane.preemptible:
             stage.fill(live.lane)
@@ -449,15 +451,21 @@ class Kernel:
         if settings.mode is _REJECT and session.busy_for(settings.max_concurrent):
             return State.REJECTED, Reason.REJECTED_BUSY
         full = settings.drop is _NEW and session.is_full(settings.cap)
-        if full and not self._makes_room(session, settings):
+        if full and not self._makes_room(run, session, settings):
             buffers = session.buffers or {}
             joins = settings.debounce and buffer_key(run) in buffers
             if not joins:
                 return State.REJECTED, Reason.QUEUE_FULL
         return None
 
-    def _makes_room(self, session: SessionQueue, settings: QueueSettings) -> bool:
-        return settings.mode is Mode.INTERRUPT and session.busy_for(settings.max_concurrent)
+    def _makes_room(self, run: Run, session: SessionQueue, settings: QueueSettings) -> bool:
+        """Whether the message will end what waits: as an interrupt, or steering nothing that can be steered."""
+        if not session.busy_for(settings.max_concurrent):
+            return False
+        if settings.mode is Mode.STEER and settings.steer_fallback is SteerFallback.INTERRUPT:
+            agent = self.stage.floor.agent(run.agent)
+            return self._steerable(session, agent) is None
+        return settings.mode is Mode.INTERRUPT
 
     def _buffer(self, live: LiveRun, settings: QueueSettings) -> None:
         stage = self.stage
@@ -500,32 +508,40 @@ class Kernel:
             live.collect = settings.mode is _COLLECT
             stage.line_up(live)
             return
+        stage.spared = live
         mode = settings.mode
         turn: LiveRun | None = None
         if session.busy_for(live.width):
             if mode is Mode.STEER:
-                turn = self._steerable(live)
-                if turn is None and settings.steer_fallback is SteerFallback.INTERRUPT:
+                turn = self._steerable(session, live.agent)
+                interrupts = settings.steer_fallback is SteerFallback.INTERRUPT
+                if turn is None and interrupts and not session.only_heartbeats_run:
                     mode = Mode.INTERRUPT
             if mode is Mode.INTERRUPT:
                 self._interrupt(session)
         if session.is_full(settings.cap) and not self._make_room(live, settings):
+            stage.spared = None
             return
         live.collect = mode is Mode.COLLECT
         if live.collect and session.running:
             self._extend_quiet(live, settings.debounce)
         stage.line_up(live, first=mode is Mode.INTERRUPT)
         self._preempt_heartbeats(session)
+        stage.spared = None
         if turn is not None:
             live.tie().offered_to = turn
             stage.actions.append(Steer(live.run, turn.ticket))
 
-    def _steerable(self, live: LiveRun) -> LiveRun | None:
-        """The running turn that can take this message: the oldest of the same agent that can be steered."""
-        if not live.agent.settings.steerable:
+    def _steerable(self, session: SessionQueue, agent: AgentLoad) -> LiveRun | None:
+        """The running turn that can take a message for this agent: its oldest, if it can be steered.
+
+        A heartbeat takes none, because the message preempts it (F-4).
+        """
+        if not agent.settings.steerable:
             return None
-        for turn in live.session.running:
-            if turn.agent is live.agent and turn.cut is None:
+        for turn in session.running:
+            heartbeat = turn.run.source is Source.HEARTBEAT
+            if turn.agent is agent and turn.cut is None and not heartbeat:
                 return turn
         return None
 
@@ -646,18 +662,13 @@ class Kernel:
     def _stop(self, reached: list[LiveRun], *also: SessionQueue) -> Stopped:
         """End all of these: the running ones by a cut, the others at once."""
         stage = self.stage
-        running = waiting = 0
-        sessions: dict[SessionKey, SessionQueue] = {session.key: session for session in also}
-        for live in reversed(reached):
-            sessions[live.session.key] = live.session
-            was_running = live.ticket != 0
-            if stage.stop(live):
-                running += was_running
-                waiting += not was_running
-        for session in sessions.values():
-            stage.refresh(session)
+        stoppable = [live for live in reached if stage.can_stop(live)]
+        running = sum(live.ticket != 0 for live in stoppable)
+        for live in stoppable:
+            stage.stop(live)
+        stage.touched += also
         stage.fill_all()
-        return Stopped(running, waiting)
+        return Stopped(running, len(stoppable) - running)
 
     def _buffered(self, session: SessionQueue) -> list[LiveRun]:
         buffers = session.buffers or {}
@@ -687,12 +698,16 @@ class Kernel:
         stage = self.stage
         while stage.alarms.due_at <= stage.now:
             due = stage.alarms.take_due(stage.now)
-            due.sort(key=lambda alarm: not isinstance(alarm.bell, DeadlinePassed))
             for alarm in due:
-                bell = alarm.bell
+                if isinstance(alarm.bell, DeadlinePassed):
+                    live, alarm.bell = alarm.bell.live, None
+                    self._deadline_passed(live)
+            for alarm in due:
+                bell, alarm.bell = alarm.bell, None
                 if bell is not None:
-                    alarm.bell = None
                     self._ring(bell)
+            if stage.touched:
+                stage.fill_all()
 
     def _ring(self, bell: Bell) -> None:
         stage = self.stage
@@ -733,7 +748,7 @@ class Kernel:
         else:
             self.stage.drop_out(live)
             self.stage.finish(live, past_deadline())
-            self._settle(live.session)
+            self.stage.touched.append(live.session)
 
     def _hold_over(self, live: LiveRun) -> None:
         stage = self.stage

@@ -22,7 +22,7 @@ def lend(stage: "Stage") -> None:
             if not child.posted:
                 continue
             lender = _lender(child)
-            if lender is None or stage.floor.agent_bar(child.agent, child.kind, stage.now):
+            if lender is None or stage.floor.load_bar(child, stage.now):
                 continue
             lender.tie().lent_to = child
             child.tie().borrowed_from = lender

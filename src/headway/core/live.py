@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 PLAIN = 0
 BACKGROUND = 1
 TASK = 2
-KINDS = 4
-"""Runs of one kind are bounded alike: background work by a lane's reserve (X-5), tasks by F-1."""
+YIELDING = 4
+KINDS = 8
+"""Runs of one kind are treated alike: background work is bounded by a lane's reserve and, if it is preemptible,
+yields to interactive work (X-5); tasks have limits of their own (F-1)."""
 
 Kind: TypeAlias = int
 
@@ -55,10 +57,12 @@ class LiveRun(Moving, eq=False):
     agent: "AgentLoad"
     state: State
     kind: Kind
-    order: int
-    """Its place in the order of submission, over all sessions."""
     plain: bool = False
     """Nothing special hangs on it: no alarm, task limit, ties or cut. Spares most runs a dozen questions."""
+    order: int = 0
+    """When it took its place in line, counted over all sessions."""
+    place: int = 0
+    """Its place in its session's line, kept while it runs."""
     queued_at: Instant = 0
     rank: Instant = 0
     """Submission time plus priority times ageing: lower starts first (F-3)."""
@@ -113,7 +117,9 @@ class LiveRun(Moving, eq=False):
         return False
 
 
-def kind_of(run: Run) -> Kind:
-    """A sub-run is never a task: its parent's caller was admitted already, and it must not wait for that."""
+def kind_of(run: Run, parent_kind: Kind = PLAIN) -> Kind:
+    """A sub-run is never a task, and what background work starts is background too."""
     kind = TASK if run.source is _TASK_SOURCE and run.parent is None else PLAIN
-    return kind | BACKGROUND if run.priority >= INTERACTIVE_BELOW else kind
+    if run.priority >= INTERACTIVE_BELOW or parent_kind & BACKGROUND:
+        kind |= BACKGROUND | YIELDING if run.preemptible else BACKGROUND
+    return kind

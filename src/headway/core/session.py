@@ -67,6 +67,10 @@ class SessionQueue(Moving, eq=False):
     def buffered(self) -> int:
         return sum(len(buffer.messages) for buffer in (self.buffers or {}).values())
 
+    @property
+    def only_heartbeats_run(self) -> bool:
+        return all(live.run.source is _HEARTBEAT for live in self.running)
+
     def busy_for(self, width: int) -> bool:
         """Whether a message that allows `width` at once must wait for others of the session."""
         return bool(self.waiting) or len(self.running) >= self.width_with(width)
@@ -79,34 +83,37 @@ class SessionQueue(Moving, eq=False):
 
     def join(self, live: LiveRun) -> None:
         """Take a place at the end; heartbeats step behind a message (S-1, F-4)."""
+        live.place = live.order
+        waiting = self.waiting
         source = live.run.source
         if source is _HEARTBEAT:
             self.had_heartbeats = True
+        waiting.append(live)
         if self.had_heartbeats and source is _MESSAGE:
-            stepping_back = [
-                other for other in self.waiting if other.run.source is _HEARTBEAT
-            ]
-            self.waiting = [
-                other for other in self.waiting if other.run.source is not _HEARTBEAT
-            ]
-            self.waiting.append(live)
-            self.waiting += stepping_back
-        else:
-            self.waiting.append(live)
+            stepping_back = [other for other in waiting if other.run.source is _HEARTBEAT]
+            for heartbeat in stepping_back:
+                waiting.remove(heartbeat)
+                heartbeat.place = live.place
+            waiting += stepping_back
+
+    def join_first(self, live: LiveRun) -> None:
+        """Take the place in front of all that wait: for the message of an interrupt."""
+        live.place = self.waiting[0].place - 1 if self.waiting else live.order
+        self.waiting.insert(0, live)
 
     def rejoin(self, live: LiveRun) -> None:
-        """Back to the head after a cut attempt, in front of all that came later (R-5)."""
-        if live.run.source is _HEARTBEAT and any(
-            other.run.source is _MESSAGE for other in self.waiting
-        ):
-            self.join(live)
-            return
-        place = 0
-        for other in self.waiting:
-            if not other.begun or other.order > live.order:
+        """Back to its place after a cut attempt (R-5); a heartbeat steps behind messages even then."""
+        waiting = self.waiting
+        if live.run.source is _HEARTBEAT:
+            messages = [other.place for other in waiting if other.run.source is _MESSAGE]
+            live.place = max((live.place, *messages))
+        index = 0
+        for other in waiting:
+            behind = other.place > live.place
+            if behind or (other.place == live.place and other.run.source is _HEARTBEAT):
                 break
-            place += 1
-        self.waiting.insert(place, live)
+            index += 1
+        waiting.insert(index, live)
 
     def is_full(self, cap: int) -> bool:
         """Whether as many messages wait as may: those that were never started count, nothing else (S-6)."""

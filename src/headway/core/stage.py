@@ -35,7 +35,7 @@ from headway.core.bells import (
 )
 from headway.core.floor import AgentLoad, Floor, Flow, Lane
 from headway.core.lifecycle import advance
-from headway.core.live import BACKGROUND, PLAIN, TASK, LiveRun, kind_of
+from headway.core.live import PLAIN, TASK, LiveRun, kind_of
 from headway.core.merge import may_collect, merged
 from headway.core.session import BLANK, Estimate, SessionQueue
 from headway.model.outcome import Outcome
@@ -85,6 +85,12 @@ class Stage:
         self.estimating = False
         """Whether there is a function that estimates tokens (S-2)."""
         self.waiting_tasks = 0
+        self.touched: list[SessionQueue] = []
+        """Sessions in which something ended on the side: their next run is yet to be posted."""
+        self.other_lanes = False
+        """Whether a run was posted in another lane than the one that is being filled."""
+        self.spared: LiveRun | None = None
+        """The message that is just taking its place: what it cuts does not take it along."""
         self.borrowers: list[LiveRun] = []
         """Sub-runs that may just have become able to run on a slot lent to them (L-4)."""
         self._wait_notice = settings.wait_notice
@@ -102,13 +108,15 @@ class Stage:
     def busy_sessions(self) -> list[SessionQueue]:
         return [session for session in self.sessions.values() if not session.is_idle]
 
-    def admit(self, run: Run, session: SessionQueue, state: State) -> LiveRun:
+    def admit(
+        self, run: Run, session: SessionQueue, state: State, parent: LiveRun | None = None
+    ) -> LiveRun:
         """A new run: known from now on, not yet in line."""
         floor = self.floor
         lane = floor.lanes.get(run.lane) or floor.lane(run.lane)
         agent = floor.agents.get(run.agent) or floor.agent(run.agent)
-        self._orders += 1
-        live = LiveRun(run, session, lane, agent, state, kind_of(run), self._orders)
+        kind = kind_of(run) if parent is None else kind_of(run, parent.kind)
+        live = LiveRun(run, session, lane, agent, state, kind)
         self.runs[run.id] = live
         if live.kind or run.timeout is not None or run.deadline_at is not None:
             self._admit_special(live)
@@ -128,11 +136,7 @@ class Stage:
             live.deadline_alarm = self.alarms.set(deadline_at, DeadlinePassed(live))
 
     def adopt(self, parent: LiveRun, child: LiveRun) -> None:
-        """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it (X-3).
-
-        What background work starts is background too.
-        """
-        child.kind |= parent.kind & BACKGROUND
+        """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it (X-3)."""
         ties = child.tie()
         ties.parent = parent
         above = parent.ties.root if parent.ties is not None else None
@@ -165,10 +169,11 @@ class Stage:
             live.held = None
             self._silence(live)
         now = live.queued_at = self.now
+        live.order = self._orders = self._orders + 1
         live.starts_before = live.lane.started
         live.rank = now + live.run.priority * self.settings.ageing
         if first:
-            session.waiting.insert(0, live)
+            session.join_first(live)
         else:
             session.join(live)
 
@@ -220,22 +225,32 @@ class Stage:
             self._set_wakes()
         if self.borrowers:
             lending.lend(self)
+        if self.touched or self.other_lanes:
+            self.fill_all()
 
     def fill_all(self) -> None:
         """Start what any lane has room for, fairly also where a limit spans lanes (F-2)."""
         floor = self.floor
-        lanes = [lane for lane in floor.lanes.values() if lane.kinds]
         while True:
+            self._refresh_touched()
+            self.other_lanes = False
             best: Flow | None = None
+            lanes = [lane for lane in floor.lanes.values() if lane.kinds]
             for lane in lanes:
                 flow = floor.next_flow(lane, self.now)
                 if flow is not None and (best is None or flow.precedes(best)):
                     best = flow
-            if best is None:
-                break
-            self.start(floor.claim(best, self.now))
-        for lane in lanes:
-            self.fill(lane)
+            if best is not None:
+                self.start(floor.claim(best, self.now))
+                continue
+            for lane in lanes:
+                self.fill(lane)
+            if not (self.touched or self.other_lanes):
+                return
+
+    def _refresh_touched(self) -> None:
+        while self.touched:
+            self.refresh(self.touched.pop())
 
     def may_start_draining(self, live: LiveRun) -> bool:
         """While draining, only what a running run has started may still start."""
@@ -267,6 +282,8 @@ class Stage:
         self.actions.append(Start(live.run, ticket, live.attempt, session.epoch, now))
         if session.waiting:
             self.refresh(session)
+            if session.posted is not None and session.posted.lane is not live.lane:
+                self.other_lanes = True
 
     def _start_special(self, live: LiveRun) -> None:
         """What a start brings with it that most runs do not need."""
@@ -284,6 +301,8 @@ class Stage:
             live.alarm = self.alarms.set(self.now + run.timeout, TimeoutPassed(live))
         if live.ties is not None:
             self._withdraw_offer(live)
+        if self.draining:
+            self.touched += [child.session for child in self.descendants(live)]
 
     def cut(self, live: LiveRun, cut: Cut) -> None:
         """Ask the live attempt to end; its slots stay taken until it has returned (S-3)."""
@@ -300,13 +319,18 @@ class Stage:
 
     def stop(self, live: LiveRun) -> bool:
         """End a run for good: at once if it waits, by a cut if it runs. False if it was ending already."""
-        if live.run.id not in self.runs or live.absorbed or live.cut in FINAL_CUTS:
+        if not self.can_stop(live):
             return False
         if live.ticket:
             self.cut(live, Cut.STOPPED)
         else:
             self.finish_waiting(live, State.CANCELLED, Reason.STOPPED)
+            self.touched.append(live.session)
         return True
+
+    def can_stop(self, live: LiveRun) -> bool:
+        ended = live.run.id not in self.runs or live.cut in FINAL_CUTS
+        return not (ended or live.absorbed or live is self.spared)
 
     def descendants(self, live: LiveRun) -> list[LiveRun]:
         """Live sub-runs of this run, at any depth."""
@@ -359,11 +383,11 @@ class Stage:
         self, live: LiveRun, *, until: Instant | None = None, cut: Cut | None = None, error: str = ""
     ) -> None:
         """The run lives on after a cut or failed attempt: it keeps its place and holds its session (R-5)."""
-        if live.state is _ASSIGNED and until is not None:
-            live.state = advance(live.state, _QUEUED)
         if self.draining and not self.keep_waiting:
             self.finish(live, Outcome(State.CANCELLED, Reason.DRAINING, error=error))
             return
+        if live.state is _ASSIGNED and until is not None:
+            live.state = advance(live.state, _QUEUED)
         live.state = advance(live.state, _QUEUED if until is None else State.PENDING)
         live.cut = None
         if live.kind & TASK:
@@ -446,11 +470,11 @@ class Stage:
         """Several messages become one run; each of them ends `merged` and names it."""
         first = parts[0]
         run = merged([part.run for part in parts])
-        live = self.admit(run, first.session, first.state)
+        live = self.admit(run, first.session, first.state, first.parent)
         live.collect = first.collect
         live.width = first.width
         if place_of is not None:
-            live.order, live.rank = place_of.order, place_of.rank
+            live.order, live.place, live.rank = place_of.order, place_of.place, place_of.rank
             live.queued_at, live.starts_before = place_of.queued_at, place_of.starts_before
         if first.parent is not None:
             self.adopt(first.parent, live)
@@ -471,7 +495,9 @@ class Stage:
             return live
         for other in parts[1:]:
             self.drop_out(other)
-        return self.merge(parts, place_of=live)
+        together = self.merge(parts, place_of=live)
+        self.floor.replace(live, together)
+        return together
 
     def _running_bar(
         self, session: SessionQueue, head: LiveRun
@@ -501,15 +527,16 @@ class Stage:
         most = min(lane.ready[PLAIN], len(lane.preemptible))
         if most <= lane.yielding:
             return
-        wanted = self.floor.count_ready(lane, PLAIN, most, self.now) - lane.yielding
+        ready = self.floor.count_ready(lane, PLAIN, most + 1, self.now)
         for live in reversed(lane.preemptible):
-            if wanted <= 0:
-                return
+            head = live.session.posted
+            in_own_session = head is not None and head.lane is lane and head.kind == PLAIN
+            if ready - in_own_session <= lane.yielding:
+                continue
             has_own_slot = live.ties is None or not (live.ties.lent_to or live.ties.borrowed_from)
-            if live.cut is None and has_own_slot:
+            if not live.cut and has_own_slot:
                 live.yields = True
                 lane.yielding += 1
-                wanted -= 1
                 self.cut(live, _PREEMPTED)
 
     def _set_wakes(self) -> None:

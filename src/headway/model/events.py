@@ -170,6 +170,14 @@ class NodeRestarted(Event, frozen=True):
     incarnation: int
 
 
+class NodeBroken(Event, frozen=True):
+    """The engine itself failed: this is a bug in Headway or in its store. Nothing goes on here."""
+
+    notable = True
+
+    error: str
+
+
 class CallbackFailed(Event, frozen=True):
     """A function given by the user raised or was too slow; the scheduler goes on without it."""
 
@@ -206,6 +214,7 @@ CATALOGUE: tuple[type[Event], ...] = (
     LimitsChanged,
     NodeDraining,
     NodeRestarted,
+    NodeBroken,
     CallbackFailed,
     EventsMissed,
 )

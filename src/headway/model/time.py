@@ -29,7 +29,7 @@ _UNITS: dict[str, Span] = {
 }
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _WHOLE = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d))+")
-_LONGEST: Span = 100 * 366 * DAY
+_LONGEST: Span = 1_000 * 366 * DAY
 _LONGEST_TEXT = 64
 _ALLOWED = "a duration such as 500ms, 30s, 10m, 1.5h, 1d or 1h30m"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,7 +52,7 @@ def span(value: object, field: str) -> Span:
         case _:
             raise InvalidInput(field, value, _ALLOWED)
     if not 0 <= microseconds <= _LONGEST:
-        raise InvalidInput(field, value, f"{_ALLOWED}, from 0 to a hundred years")
+        raise InvalidInput(field, value, f"{_ALLOWED}, from 0 to a thousand years")
     return microseconds
 
 

@@ -12,6 +12,8 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TypeAlias
 
+import msgspec
+
 from headway.calls import call
 from headway.core.actions import (
     Abandon,
@@ -116,6 +118,7 @@ class Engine:
         self.kernel.set_gated(bool(self.before))
         self._loop = asyncio.get_running_loop()
         self._scribe = self._loop.create_task(self._write(), name="headway-scribe")
+        self._scribe.add_done_callback(self._scribe_ended)
 
     async def drain(self, grace: Span | None = None, *, keep_waiting: bool | None = None) -> None:
         """Take nothing new, let running work finish within the grace, then cut it (L-5)."""
@@ -192,6 +195,9 @@ class Engine:
             raise NotRunning
         parent_id = self._live_parent(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
+        if run.lane not in self.kernel.stage.floor.lanes:
+            lane = self.kernel.stage.floor.lane(run.lane)
+            run = msgspec.structs.replace(run, lane=lane.name)
         if parent_id is None and self.kernel.stage.draining:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
         admission = self._store.admit(run, retry=options.get("on_repeat") == "retry")
@@ -426,6 +432,19 @@ class Engine:
 
     # The scribe.
 
+    def _scribe_ended(self, scribe: asyncio.Task[None]) -> None:
+        """The scribe ends only when it is told to. If it broke, nobody shall wait for ever."""
+        if scribe.cancelled():
+            return
+        error = scribe.exception()
+        self._loop = self._scribe = None
+        self.bus.publish(
+            events.NodeBroken(at=self._clock.now(), error=describe(error) if error else "ended")
+        )
+        broken = Outcome(State.FAILED, Reason.ERROR, error=f"Headway broke: {error!r}")
+        for handle in tuple(self._handles.values()):
+            handle.settle(broken)
+
     def _wake(self) -> None:
         nudge = self._nudge
         if nudge is not None:
@@ -551,8 +570,6 @@ class Engine:
     async def _attempt(self, turn: Turn, ticket: int) -> None:
         """One attempt, from its hooks to its return. Whatever happens in it, the kernel is told."""
         turn.begun = True
-        kernel = self.kernel
-        clock = self._clock
         ended: Ended
         try:
             runner = self._runners[turn.run.agent]
@@ -568,11 +585,17 @@ class Engine:
             ended = Failed(str(error), Reason.REFUSED, permanent=True)
         except Permanent as error:
             ended = Failed(describe(error), permanent=True)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
+        except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = Failed(describe(error))
+            if isinstance(error, KeyboardInterrupt):
+                self._end_attempt(turn, ticket, ended)
+                raise
+        self._end_attempt(turn, ticket, ended)
+
+    def _end_attempt(self, turn: Turn, ticket: int, ended: Ended) -> None:
         turn.over = True
         jitter = 0.5 if type(ended) is Done else self._random.random()
-        kernel.finished(ticket, ended, clock.now(), jitter=jitter)
+        self.kernel.finished(ticket, ended, self._clock.now(), jitter=jitter)
         if self._turns.pop(ticket, None) is not None and self._rested and not self._turns:
             self._let_rest()
         if self._nudge is not None:
@@ -628,6 +651,7 @@ class Engine:
         turn.cut = cut
         if turn.begun and turn.task is not None:
             turn.task.cancel(cut)
+        turn.wake_threads()
 
     def _leave_behind(self, ticket: int) -> None:
         turn = self._turns.pop(ticket, None)

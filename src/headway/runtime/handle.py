@@ -36,7 +36,7 @@ class Handle(msgspec.Struct, eq=False):
     _settled: Outcome | None = None
     _waiters: list[asyncio.Future[None]] | None = None
     _followers: "list[Handle] | None" = None
-    _output: deque[str] | None = None
+    _outputs: tuple[deque[str], ...] = ()
 
     def __repr__(self) -> str:
         return f"<Handle {self.id} {self.outcome.state if self.outcome else 'open'}>"
@@ -63,7 +63,8 @@ class Handle(msgspec.Struct, eq=False):
 
     async def stream(self) -> AsyncIterator[str]:
         """The pieces that the agent emits, from now until the run ends."""
-        output = self._output = self._output or deque()
+        output: deque[str] = deque()
+        self._outputs = (*self._outputs, output)
         while self._settled is None or output:
             while output:
                 yield output.popleft()
@@ -114,8 +115,9 @@ class Handle(msgspec.Struct, eq=False):
 
     def push(self, text: str) -> None:
         """For the engine: the agent emitted something."""
-        if self._output is not None:
-            self._output.append(text)
+        if self._outputs:
+            for output in self._outputs:
+                output.append(text)
             self._notify()
         for follower in self._followers or ():
             follower.push(text)

@@ -1,7 +1,8 @@
-"""For your own tests: virtual time, an inline Headway, and the simulator that Headway is tested with.
+"""For your own tests: virtual time, a Headway without async code, and the kernel's simulator.
 
-`virtual_time` turns an async test into a plain one in which hours pass in milliseconds; `Inline` drives a
-`Headway` without any async code. Nothing outside this room and your tests may import it.
+`virtual_time` turns an async test into a plain one in which hours pass in milliseconds; `Inline`
+drives a `Headway` without any async code; `simulate` plays one random history against the kernel.
+Nothing outside this room and your tests may import it.
 """
 
 from headway.testing.clock import VirtualClock, VirtualLoop, run_virtual, virtual_time

@@ -1,7 +1,8 @@
 """Virtual time: an event loop whose clock jumps to the next timer instead of waiting for it.
 
-Sleeps, timeouts and Headway's own timers all follow it, so a test of a day takes milliseconds and gives the same
-result each time. Only threads (plain functions as agents) take real time; while one works, the clock stands.
+Sleeps, timeouts and Headway's own timers all follow it, so a test of a day takes milliseconds and
+gives the same result each time. Only threads (plain functions as agents) take real time; while one
+works, the clock stands.
 """
 
 import asyncio

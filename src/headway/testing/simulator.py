@@ -1,4 +1,4 @@
-"""The simulator: thousands of random histories in virtual time, each step checked against an independent model.
+"""The simulator: random histories in virtual time, each step checked against a second model.
 
     python -m headway.testing.simulator --seed 42 --steps 150      one history, step by step
     python -m headway.testing.simulator --seeds 0..2000            many, only failures are shown
@@ -16,8 +16,9 @@ from headway.core.actions import Action
 from headway.core.kernel import Kernel
 from headway.model.run import Run
 from headway.model.time import SECOND
-from headway.testing.simulation.driver import BEGINNING, Driver
+from headway.testing.simulation.driver import Driver
 from headway.testing.simulation.history import History
+from headway.testing.simulation.telling import BEGINNING
 from headway.testing.simulation.violation import Violation
 
 DEFAULT_STEPS = 150

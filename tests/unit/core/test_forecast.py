@@ -1,4 +1,4 @@
-"""The place in line is the number of starts before it, if nothing else arrives (X-1, T-5)."""
+"""The place is the number of starts of its lane before it, if nothing else arrives (X-1, T-5)."""
 
 from collections.abc import Callable
 
@@ -143,14 +143,34 @@ def _waits(hand: ByHand, name: str) -> bool:
 def test_x1_t5_every_place_is_exact(scene: Callable[[], ByHand]) -> None:
     hand = scene()
     waiting = [str(name) for name, live in hand.kernel.stage.runs.items() if not live.ticket]
+    lanes = {str(name): live.lane.name for name, live in hand.kernel.stage.runs.items()}
     answers = {name: hand.why(name) for name in waiting}
     starts = played_out(hand)
+    ahead = {name: starts[: starts.index(name)] for name in waiting}
     assert {name: why.place for name, why in answers.items()} == {
-        name: starts.index(name) for name in waiting
+        name: sum(lanes[other] == lanes[name] for other in ahead[name]) for name in waiting
     }
     assert all(why.exact for why in answers.values())
-    since = {name: hand.started_at[name] for name in waiting}
-    assert len(since) == len(waiting) >= 3
+    assert len(waiting) >= 3
+
+
+def test_x1_l1_an_alias_is_the_same_line() -> None:
+    hand = ByHand(lanes={"team": 1, "main": 1})
+    for name, lane in (("t", "team"), ("x", "delegate"), ("y", "team"), ("z", "delegate")):
+        hand.submit(name, lane=lane)
+    for name, lane in (("m", "main"), ("u", "nowhere"), ("v", "main")):
+        hand.submit(name, lane=lane)
+    assert [hand.why(name).place for name in ("x", "y", "z")] == [0, 1, 2]
+    assert [hand.why(name).place for name in ("u", "v")] == [0, 1]
+
+
+def test_x1_what_waits_in_other_lanes_is_not_in_line_before_it() -> None:
+    hand = ByHand(lanes={"main": 1, "team": 1})
+    for number in range(5):
+        hand.submit(f"t{number}", "b", lane="team")
+    hand.submit("busy")
+    hand.submit("x")
+    assert hand.why("x").place == 0
 
 
 def test_x1_the_estimate_is_the_time_until_then() -> None:

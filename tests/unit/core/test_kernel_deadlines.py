@@ -3,7 +3,7 @@
 import pytest
 
 from headway.model.run import Route
-from headway.model.settings import AgentSettings, Budget, Limits
+from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits
 from headway.model.time import HOUR, MILLISECOND, MINUTE, SECOND
 from headway.model.words import Cut, Reason, State
 from tests.unit.core.by_hand import NOON, ByHand
@@ -179,6 +179,15 @@ class TestAtTheInstantInWhichItCouldStart:
         hand.submit("x", deadline="20s")
         hand.wait(MINUTE)
         self.check(hand)
+
+    def test_f5_the_one_before_it_has_the_same_deadline(self) -> None:
+        hand = ByHand(lanes={"main": LaneSettings(1, reserve=1)})
+        hand.submit("before it", session="s", priority=10, deadline="5s")
+        hand.submit("x", session="s", priority=5, deadline="5s")
+        hand.submit("after it", session="s", deadline="6s")
+        hand.wait(5 * SECOND)
+        self.check(hand)
+        assert hand.running == ["after it"]
 
     def test_f5_its_slot_is_lent(self) -> None:
         hand = ByHand(lanes={"main": 1})

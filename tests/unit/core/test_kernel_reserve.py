@@ -3,6 +3,7 @@
 import pytest
 
 from headway.core.why import lane_views
+from headway.model.run import RunId
 from headway.model.settings import AgentSettings, Budget, LaneSettings
 from headway.model.time import MINUTE, SECOND
 from headway.model.words import Cut, Reason, Rule, State
@@ -156,6 +157,16 @@ def test_x5_no_churn_a_user_behind_its_own_session_cuts_nobody() -> None:
     assert hand.cuts == []
 
 
+def test_x5_no_churn_a_user_of_the_same_session_cuts_nobody() -> None:
+    """The cut turn would come back to the head of the session, in front of the user's (R-5)."""
+    hand = one_slot()
+    hand.submit("b", "bg", session="s", priority=10, max_concurrent=2)
+    hand.submit("user", session="s", max_concurrent=2)
+    assert hand.cuts == []
+    hand.end("b")
+    assert hand.running == ["user"]
+
+
 def test_x5_no_churn_a_user_whose_provider_is_held_cuts_nobody() -> None:
     hand = ByHand(
         lanes={"main": 2},
@@ -259,6 +270,25 @@ def test_x5_a_grace_that_runs_out_frees_the_slot_for_the_user() -> None:
     assert hand.abandoned == ["b"]
     assert hand.running == ["user"]
     assert hand.state("b") is State.QUEUED
+
+
+def test_x5_s7_collected_background_turns_can_be_preempted_and_end() -> None:
+    hand = one_slot()
+    hand.submit("busy")
+    for name in ("x", "y"):
+        hand.submit(name, "bg", session="s", priority=10, mode="collect")
+    hand.end("busy")
+    (whole,) = hand.running
+    assert hand.kernel.stage.runs[RunId(whole)].run.merged_from == ("x", "y")
+    hand.submit("user")
+    assert hand.cuts == [(whole, Cut.PREEMPTED)]
+    hand.fail(whole)
+    hand.end("user")
+    hand.end(whole)
+    assert hand.outcomes[whole].ok
+    hand.submit("user 2")
+    hand.submit("user 3")
+    assert len(hand.cuts) == 1
 
 
 def test_x5_counters_are_even_after_everything_has_ended() -> None:

@@ -232,7 +232,7 @@ async def test_a_plain_function_runs_beside_the_loop_in_a_thread_of_its_own() ->
 
 @virtual_time
 async def test_a_plain_function_can_emit_use_and_delegate_from_its_thread() -> None:
-    hw = with_agents(Recorder())
+    hw = with_agents(Recorder(takes=0))
 
     @hw.agent("plain")
     def plain(turn: Turn) -> str:
@@ -255,7 +255,7 @@ async def test_a_plain_function_can_emit_use_and_delegate_from_its_thread() -> N
 @virtual_time
 async def test_a_plain_parent_lends_its_slot_too() -> None:
     """L-4."""
-    hw = with_agents(Recorder())
+    hw = with_agents(Recorder(takes=0))
 
     @hw.agent("plain")
     def plain(turn: Turn) -> str:

@@ -8,6 +8,7 @@
     audit                compares the kernel's inner counters with the picture
     ledger               plays the store
 
-The picture never asks the kernel; only `audit` and the question "why does it wait?" look inside. If this room
-is wrong, a broken kernel passes; `tests/simulation` therefore also runs it against kernels broken on purpose.
+The picture never asks the kernel; only `audit` and the question "why does it wait?" look inside.
+If this room is wrong, a broken kernel passes; `tests/simulation` therefore also runs it against
+kernels that are broken on purpose.
 """

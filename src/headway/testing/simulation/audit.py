@@ -1,9 +1,10 @@
-"""Holds the kernel's own records and counters against the mirror. Knows the kernel from inside, unlike the rest."""
+"""Holds the kernel's own records and counters against the mirror; knows it from inside."""
 
 from headway.core.floor import Lane
 from headway.core.kernel import Kernel
 from headway.core.live import KINDS, LiveRun
 from headway.core.session import SessionQueue
+from headway.testing.simulation.bars import session_bar
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.seen import Seen, SeenSession
 from headway.testing.simulation.violation import Invariant, broken
@@ -46,7 +47,7 @@ def _audit_session(session: SessionQueue, known: SeenSession | None, mirror: Mir
     if (session.later, session.is_idle) != (known.later, known.idle):
         broken(Invariant.COUNTERS, f"{session.key}: {session.later} later, not {known.later}")
     head = known.line[0] if known.line else None
-    ready = head is not None and mirror.session_bar(head, mirror.now) is None
+    ready = head is not None and session_bar(mirror, head, mirror.now) is None
     if ready != (session.posted is not None):
         broken(Invariant.IDLE_SLOT, f"{session.key} offers {session.posted}, not {head}")
 
@@ -65,7 +66,7 @@ def _audit_tasks(kernel: Kernel, mirror: Mirror) -> None:
 
 
 def follow_lending(kernel: Kernel, mirror: Mirror) -> None:
-    """A start does not say whether its slot is lent; here the mirror learns it, and whether it is right."""
+    """A start does not say whether its slot is lent: the mirror learns it here, if it is right."""
     for ticket, live in kernel.stage.attempts.items():
         seen = mirror.attempts.get(ticket)
         if seen is not None and (live.ties is not None or seen.lender is not None):

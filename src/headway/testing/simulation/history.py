@@ -8,7 +8,7 @@ import msgspec
 from headway.core.actions import Done, Ended, Failed, Limited
 from headway.core.kernel import Kernel
 from headway.model.outcome import Reply
-from headway.model.run import LaneName, RunId
+from headway.model.run import RunId
 from headway.model.settings import LaneSettings, Limits
 from headway.model.time import Instant
 from headway.model.words import Reason, State
@@ -257,12 +257,12 @@ class History:
         if mirror.draining:
             driver.reset()
         driver.set_limits(Limits())
-        for name in tuple(mirror.lanes):
-            driver.set_lane(LaneName(name), _OPEN_LANE)
-        for name in self.world.agents:
-            settings = mirror.agent(name).settings
+        for lane in tuple(mirror.lanes):
+            driver.set_lane(lane, _OPEN_LANE)
+        for agent in self.world.agents:
+            settings = mirror.agent(agent).settings
             if settings.max_inflight == 0:
-                driver.set_agent(name, msgspec.structs.replace(settings, max_inflight=None))
+                driver.set_agent(agent, msgspec.structs.replace(settings, max_inflight=None))
         for _ in range(_MOST_SETTLING_STEPS):
             if not self._settle_one():
                 break

@@ -1,14 +1,24 @@
-"""What must hold between two steps: nothing is overdue, nothing waits that could start, and every answer to
-"why does it wait?" is true.
+"""What must hold between two steps.
+
+Nothing is overdue, nothing waits that could start, and each answer to "why does it wait?" is true.
 """
 
 from headway.core.actions import AskEstimate
 from headway.core.kernel import Kernel
 from headway.core.why import explain, holding_rule
 from headway.model.time import Instant
-from headway.model.words import Cut, Rule
+from headway.model.words import Rule
+from headway.testing.simulation.bars import (
+    agent_bar,
+    all_bars,
+    budget_bar,
+    lane_bar,
+    may_start_draining,
+    session_bar,
+    tasks_bar,
+)
 from headway.testing.simulation.ledger import Ledger
-from headway.testing.simulation.mirror import Bar, Mirror
+from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.seen import FINAL_CUTS, Seen, SeenLane, Where
 from headway.testing.simulation.starting import ready
 from headway.testing.simulation.violation import Invariant, broken
@@ -49,36 +59,39 @@ def _check_attempt(mirror: Mirror, seen: Seen) -> None:
 
 
 def check_standing(mirror: Mirror, ledger: Ledger) -> None:
-    """No run waits that no rule holds, and background work makes room where it must."""
-    now = mirror.now
+    """No run waits that no rule holds, none goes on that must not, and background makes room."""
     for session in mirror.sessions.values():
-        if not session.line:
-            continue
-        head = session.line[0]
-        bar = mirror.session_bar(head, now)
-        if bar is None:
-            _check_held(mirror, head, now)
-        elif bar[0] is Rule.SESSION_BUSY and head.message:
-            if any(turn.heartbeat and turn.cut is None for turn in session.running):
-                broken(Invariant.PREEMPTION, f"{head} waits for a heartbeat of its session")
+        if session.line:
+            _check_head(mirror, session.line[0])
     for lane in mirror.lanes.values():
         _check_yielding(mirror, lane)
+    ends = mirror.draining and not mirror.keeps_waiting
     for seen in mirror.runs.values():
         if seen.parent is not None and seen.ends_with_parent:
-            if seen.where is not Where.TURN and seen.cut not in FINAL_CUTS:
+            over = seen.where is Where.TURN or seen.cut in FINAL_CUTS
+            if not over:
                 broken(Invariant.STOPPED, f"{seen} goes on, though its turn was cut")
-    if mirror.draining and not mirror.keeps_waiting:
-        for seen in mirror.runs.values():
-            if seen.waits and not mirror.may_start_draining(seen):
-                broken(Invariant.LOST_CALLER, f"{seen} waits for a start that will never be")
-    if ledger.memories != mirror.memories:
-        broken(Invariant.MEMORY, f"remembered is {ledger.memories}, not {mirror.memories}")
+        if ends and seen.waits and not may_start_draining(mirror, seen):
+            broken(Invariant.LOST_CALLER, f"{seen} waits for a start that will never be")
+    if ledger.memories != mirror.memories.kept:
+        kept = mirror.memories.kept
+        broken(Invariant.MEMORY, f"remembered is {ledger.memories}, not {kept}")
+
+
+def _check_head(mirror: Mirror, head: Seen) -> None:
+    bar = session_bar(mirror, head, mirror.now)
+    if bar is None:
+        _check_held(mirror, head, mirror.now)
+    elif bar[0] is Rule.SESSION_BUSY and head.message:
+        beats = [turn for turn in head.session.running if turn.heartbeat and turn.cut is None]
+        if beats:
+            broken(Invariant.PREEMPTION, f"{head} waits for {beats} of its session")
 
 
 def _check_held(mirror: Mirror, head: Seen, now: Instant) -> None:
-    if mirror.agent_bar(head, now) is not None:
+    if agent_bar(mirror, head, now) is not None:
         return
-    bar = mirror.tasks_bar(head) or mirror.lane_bar(head, now)
+    bar = tasks_bar(mirror, head) or lane_bar(mirror, head)
     if bar is None:
         broken(Invariant.IDLE_SLOT, f"{head} waits in {head.lane.name}, held by nothing")
     if head.awaited_by and bar[0] is not Rule.INFLIGHT_LIMIT:
@@ -96,7 +109,7 @@ def _check_yielding(mirror: Mirror, lane: SeenLane) -> None:
         return
     if not any(seen.yields for seen in own):
         return
-    if lane.budget is not None and lane.budget.free_at(mirror.now) > mirror.now:
+    if budget_bar(mirror, lane) is not None:
         return
     waiting = [head.session for head in ready(mirror, lane, mirror.now) if head.plain]
     for seen in own:
@@ -108,10 +121,10 @@ def _check_yielding(mirror: Mirror, lane: SeenLane) -> None:
 
 
 def check_why(mirror: Mirror, kernel: Kernel, seen: Seen, *, whole: bool) -> None:
-    """The rule that is said to hold this run really holds it; now and then the whole answer is asked for."""
+    """The rule that is said to hold this run really holds it; `whole` asks for all that is said."""
     live = kernel.stage.runs[seen.run.id]
     rule, until, by = holding_rule(kernel, live)
-    true = dict(bars(mirror, seen))
+    true = dict(all_bars(mirror, seen))
     if rule not in true:
         broken(Invariant.WHY, f"{seen} is said to be held by {rule}; true are {list(true)}")
     if until != true[rule] or (until is not None and until < mirror.now):
@@ -125,32 +138,6 @@ def check_why(mirror: Mirror, kernel: Kernel, seen: Seen, *, whole: bool) -> Non
             broken(Invariant.WHY, f"{seen}: {answer} does not say {rule}")
     if any(not isinstance(action, AskEstimate) for action in kernel.stage.actions):
         broken(Invariant.TWIN, f"asking why {seen} waits made {kernel.stage.actions}")
-
-
-def bars(mirror: Mirror, seen: Seen) -> list[Bar]:
-    """Every rule that holds this run, by the mirror."""
-    now = mirror.now
-    match seen.where:
-        case Where.TURN:
-            return [(Rule.STEERED, None)]
-        case Where.WINDOW:
-            assert seen.window is not None
-            return [(Rule.DEBOUNCE, seen.session.windows[seen.window].closes_at)]
-        case Where.LATER:
-            return [(Rule.NOT_DUE, seen.run.due_at)]
-        case _:
-            pass
-    if seen.session.line[0] is not seen:
-        return [(Rule.SESSION_ORDER, None)]
-    found = (
-        mirror.session_bar(seen, now),
-        mirror.agent_bar(seen, now),
-        mirror.tasks_bar(seen),
-        mirror.lane_bar(seen, now),
-    )
-    if found[0] is not None:
-        return [found[0]]
-    return [bar for bar in found if bar is not None]
 
 
 def _blocker(seen: Seen, rule: Rule) -> str | None:

@@ -1,4 +1,4 @@
-"""The store's part in a simulation: who holds a session, under which epoch, and what it remembers."""
+"""The store's part: who holds a session, under which epoch, and what it remembers."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Whether runs that became one belong together: nothing is lost, mixed up or merged that must stay apart (S-7)."""
+"""Whether runs that became one belong together: nothing is lost or mixed up (S-7)."""
 
 from headway.model.run import Run
 from headway.model.words import State
@@ -38,7 +38,7 @@ def merge(mirror: Mirror, run: Run) -> None:
 
 
 def may_collect(first: Run, other: Run) -> bool:
-    """Never merged: another channel, recipient, account, thread or sender authority, nor other terms."""
+    """Never merged: another channel, recipient, account, thread, authority, or other terms."""
     authority = first.sender.authority if first.sender is not None else ""
     others = other.sender.authority if other.sender is not None else ""
     return (

@@ -1,8 +1,8 @@
-"""The simulator's own picture of a node: what it told the kernel, and what the kernel's actions made of it.
+"""The simulator's own picture of a node: what it told the kernel, and what actions made of it.
 
-Nothing here asks the kernel. The rules are those of the specification, written a second time and as plainly as
-possible: no heaps, no caches, only lists that are walked. Where the picture and the kernel part ways, one of the
-two is wrong.
+Nothing here asks the kernel. The rules are those of the specification, written a second time and as
+plainly as possible: no heaps, no caches, only lists that are walked. Where the picture and the
+kernel part ways, one of the two is wrong.
 """
 
 from bisect import insort
@@ -14,11 +14,9 @@ from headway.model.run import (
     AgentName,
     LaneName,
     QueueOptions,
-    Route,
     Run,
     RunId,
     SessionKey,
-    SessionMemory,
 )
 from headway.model.settings import (
     DEFAULT_LANES,
@@ -31,7 +29,7 @@ from headway.model.settings import (
     Settings,
 )
 from headway.model.time import Instant
-from headway.model.words import Rule, State
+from headway.model.words import State
 from headway.testing.simulation.memories import Memories
 from headway.testing.simulation.seen import (
     Seen,
@@ -41,13 +39,9 @@ from headway.testing.simulation.seen import (
     Where,
     Window,
     changed,
-    keep_line,
 )
 
-Bar = tuple[Rule, Instant | None]
-
 _BY_PLACE = attrgetter("place")
-_OVERFLOW_LINES = 50
 
 
 class Mirror:
@@ -115,7 +109,7 @@ class Mirror:
         return session
 
     def queue_settings(self, run: Run) -> QueueSettings:
-        """What the message goes by: itself, else its session, else its channel, else the node (S-5)."""
+        """What the run goes by: itself, else its session, else its channel, else the node (S-5)."""
         layers: list[QueueOptions | None] = [run.queue, self.memories.of(run.session).options]
         wide = self.settings.queue
         if run.route is None:
@@ -168,12 +162,14 @@ class Mirror:
         insort(line, seen, key=_BY_PLACE)
 
     def rejoin(self, seen: Seen) -> None:
-        """Back to the place it had, in front of all that came later; a heartbeat gives way to messages."""
+        """Back to the place it had, in front of all that came later; heartbeats let messages by."""
         line = seen.session.line
         seen.where = Where.LINE
-        if seen.heartbeat and any(other.message for other in line):
-            self._places += 1
-            seen.place = self._places
+        if seen.heartbeat:
+            last = max((index for index, other in enumerate(line) if other.message), default=-1)
+            if last >= 0 and line[last].place > seen.place:
+                after = line[last + 1].place if last + 1 < len(line) else self._places + 1
+                seen.place = (line[last].place + after) / 2
         insort(line, seen, key=_BY_PLACE)
 
     def open_window(self, seen: Seen, key: tuple[object, ...], span: Instant) -> None:
@@ -287,7 +283,7 @@ class Mirror:
             self.check_lending(waiter.lent_to)
 
     def check_lending(self, borrower: Seen | None) -> None:
-        """A lender that waits for its borrower no longer needs its slot: the borrower's is its own from then on."""
+        """What a lender gave away is the borrower's own, once it no longer waits for it."""
         if borrower is not None and borrower.lender is not None:
             lender = borrower.lender
             if lender not in borrower.waiters():

@@ -13,7 +13,7 @@ from headway.testing.simulation.violation import Invariant, broken
 
 @dataclass(slots=True, eq=False)
 class Phase:
-    """One call of the kernel. The first part is told before it, the second gathers as actions come."""
+    """One call of the kernel: the first part is told before it, the rest gathers with actions."""
 
     since: Instant
     """Instants after this one may have been reached only in this phase."""

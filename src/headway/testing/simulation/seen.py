@@ -1,4 +1,4 @@
-"""What the simulator's picture of a node is made of: runs, sessions, lanes and agents as they were seen."""
+"""What the simulator's picture is made of: runs, sessions, lanes and agents as they were seen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -105,7 +105,7 @@ class SeenAgent:
     tasks: int = 0
     served: int = 0
     weighted: bool = False
-    """Whether it ever had a weight of its own; then more than its last service counts among equals."""
+    """Whether it ever had a weight: then more than its last service counts among equals."""
 
 
 @dataclass(slots=True, eq=False)
@@ -137,6 +137,11 @@ class SeenSession:
     @property
     def idle(self) -> bool:
         return not (self.line or self.running or self.later or self.windows or self.offspring)
+
+    @property
+    def only_beats(self) -> bool:
+        """Whether heartbeats are all that runs: a message preempts them, and need not interrupt."""
+        return bool(self.running) and all(seen.heartbeat for seen in self.running)
 
     def width_for(self, width: int) -> int:
         for seen in self.running:
@@ -246,11 +251,6 @@ class Seen:
                 if waiter.ticket and waiter not in found:
                     found.append(waiter)
                     yield waiter
-
-
-def keep_line(text: str) -> str:
-    """What is kept of a dropped message."""
-    return " ".join(text.split())
 
 
 RETRY_DELAYS: tuple[Span, ...] = tuple(seconds * 1_000_000 for seconds in (2, 4, 8, 16, 30))

@@ -4,6 +4,13 @@ from collections.abc import Iterator
 
 from headway.model.time import Instant
 from headway.model.words import Rule
+from headway.testing.simulation.bars import (
+    agent_bar,
+    budget_bar,
+    lane_bar,
+    session_bar,
+    tasks_bar,
+)
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.seen import Seen, SeenAgent, SeenLane
 from headway.testing.simulation.violation import Invariant, broken
@@ -27,17 +34,17 @@ _BROKEN_BY: dict[Rule, Invariant] = {
 
 
 def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
-    """Object if this run may not start now. Answers who lends it a slot, if it has none of its own."""
+    """Object if this run may not start now. Answers who lends it a slot, if one is lent."""
     now = mirror.now
     line = seen.session.line
     if line[0] is not seen:
         broken(Invariant.SESSION_ORDER, f"{seen} starts before {line[0]} of {seen.session.key}")
     if seen.run.deadline_at is not None and seen.run.deadline_at <= now:
         broken(Invariant.DEADLINE, f"{seen} starts after its deadline")
-    bar = mirror.session_bar(seen, now) or mirror.agent_bar(seen, now)
+    bar = session_bar(mirror, seen, now) or agent_bar(mirror, seen, now)
     if bar is not None:
         broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
-    bar = mirror.tasks_bar(seen) or mirror.lane_bar(seen, now)
+    bar = tasks_bar(mirror, seen) or lane_bar(mirror, seen)
     lender = mirror.free_lender(seen) if seen.awaited_by else None
     if bar is None:
         if lender is None:
@@ -62,19 +69,19 @@ def _lent_unseen(mirror: Mirror, lane: SeenLane) -> bool:
 
 
 def ready(mirror: Mirror, lane: SeenLane, since: Instant) -> Iterator[Seen]:
-    """First runs of their sessions that only this lane can still hold; sure ones, whatever rings first."""
+    """First runs of their sessions that only this lane can still hold, whatever rings first."""
     for session in mirror.sessions.values():
         if session.line:
             head = session.line[0]
-            if head.lane is lane and _is_free(mirror, head, mirror.now):
-                if since == mirror.now or _is_free(mirror, head, since):
-                    yield head
+            now_free = head.lane is lane and _is_free(mirror, head, mirror.now)
+            if now_free and (since == mirror.now or _is_free(mirror, head, since)):
+                yield head
 
 
 def _is_free(mirror: Mirror, head: Seen, at: Instant) -> bool:
-    if mirror.session_bar(head, at) is not None:
+    if session_bar(mirror, head, at) is not None:
         return False
-    return (mirror.agent_bar(head, at) or mirror.tasks_bar(head)) is None
+    return (agent_bar(mirror, head, at) or tasks_bar(mirror, head)) is None
 
 
 def _check_fair(mirror: Mirror, seen: Seen, since: Instant) -> None:
@@ -82,7 +89,7 @@ def _check_fair(mirror: Mirror, seen: Seen, since: Instant) -> None:
     rivals = [
         other
         for other in ready(mirror, lane, since)
-        if other is not seen and mirror.lane_bar(other, mirror.now) is None
+        if other is not seen and lane_bar(mirror, other) is None
     ]
     if lane.owed:
         lane.owed -= 1
@@ -123,20 +130,18 @@ def gives_way(seen: Seen) -> bool:
     return seen.heartbeat and any(other.message for other in seen.session.line)
 
 
-def may_preempt(mirror: Mirror, seen: Seen, since: Instant) -> bool:
-    """Whether this attempt may be cut for another run: a heartbeat for a message, background for a user's turn."""
+def may_preempt(mirror: Mirror, seen: Seen) -> bool:
+    """Whether this attempt may be cut for another run: for a message, or for a user's turn."""
     if gives_way(seen):
         return True
     if not seen.yields or seen.lent_to is not None or seen.lender is not None:
         return False
     lane = seen.lane
+    if len(lane.own) < lane.settings.width or budget_bar(mirror, lane) is not None:
+        return False
     waiting = [
         other
         for other in ready(mirror, lane, mirror.now)
-        if other.plain and other.session is not seen.session and not _lane_budget_bars(mirror, lane)
+        if other.plain and other.session is not seen.session
     ]
-    return len(lane.own) >= lane.settings.width and len(waiting) > mirror.yielding(lane)
-
-
-def _lane_budget_bars(mirror: Mirror, lane: SeenLane) -> bool:
-    return lane.budget is not None and lane.budget.free_at(mirror.now) > mirror.now
+    return len(waiting) > mirror.yielding(lane)

@@ -1,4 +1,4 @@
-"""What the simulator can find fault with: each invariant has a name, so that a finding says what is broken."""
+"""What the simulator can find fault with; each invariant has a name that findings give."""
 
 from typing import NoReturn
 
@@ -15,7 +15,7 @@ class Invariant(Word):
     LANE_RESERVE = "lane_reserve"
     """Background work leaves the reserved slots alone (X-5)."""
     LENDING = "lending"
-    """A slot is lent only by a run that waits, and to one run at a time; no run waits for its own parent (L-4)."""
+    """A slot is lent by a run that waits, to one at a time; none waits for its own parent (L-4)."""
     SESSION_LIMIT = "session_limit"
     """A session has no more live attempts than it allows (S-1, S-2)."""
     SESSION_ORDER = "session_order"
@@ -31,7 +31,7 @@ class Invariant(Word):
     VERDICT = "verdict"
     """What a call answers is true (S-6, S-9, F-1)."""
     FAIR_PICK = "fair_pick"
-    """Fewest in flight first, then the one served longest ago; by priority and age inside an agent (F-2, F-3)."""
+    """Fewest in flight first, then served longest ago; by priority and age in an agent (F-2)."""
     DEADLINE = "deadline"
     """Nothing starts after its deadline, and what waits ends at it (F-5)."""
     STOPPED = "stopped"
@@ -47,7 +47,7 @@ class Invariant(Word):
     PREEMPTION = "preemption"
     """Background yields to a waiting user turn, and only then (X-5, F-4)."""
     WINDOW = "window"
-    """Due times, retries and the windows of debounce and collect are kept to the instant (S-7, C-9)."""
+    """Due times, retries and the windows of messages are kept to the instant (S-7, C-9)."""
     MERGE = "merge"
     """Only what belongs together is merged, whole and in order (S-7, collect)."""
     STEERING = "steering"
@@ -55,7 +55,7 @@ class Invariant(Word):
     LATE_RESULT = "late_result"
     """The result of an attempt that counts no longer changes nothing (R-4)."""
     MEMORY = "memory"
-    """What must outlive a session is remembered, and sessions are held and released in step (S-4, S-5, S-6)."""
+    """What must outlive a session is remembered; sessions are held and given back (S-4, S-5)."""
     IDLE_SLOT = "idle_slot"
     """No run waits that no rule holds (L-2, X-1)."""
     WHY = "why"

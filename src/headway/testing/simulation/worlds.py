@@ -1,4 +1,4 @@
-"""What the nodes of simulated histories look like: narrow lanes, few sessions, and settings that collide.
+"""What simulated nodes look like: narrow lanes, few sessions, and settings that collide.
 
 Each seed leaves out some of what is possible, so that what is left meets more often.
 """
