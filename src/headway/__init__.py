@@ -29,15 +29,24 @@ from headway.model.errors import (
     WouldDeadlock,
 )
 from headway.model.outcome import Attachment, Outcome, Reply
-from headway.model.run import Route, Sender
-from headway.model.settings import Budget, LaneSettings, Limits, QueueSettings, Settings
+from headway.model.run import QueueOptions, Route, Sender
+from headway.model.settings import (
+    AgentSettings,
+    Budget,
+    LaneSettings,
+    Limits,
+    QueueSettings,
+    Settings,
+)
 from headway.model.views import LaneView, RunView, SessionView, Why
 from headway.model.words import Drop, Mode, Reason, Source, State
+from headway.ports import RunPage
 from headway.runtime.handle import Handle
-from headway.turn import Fence, Message, Turn
+from headway.turn import Fence, Inbox, Message, Runner, Turn
 from headway.wiring import run
 
 __all__ = [
+    "AgentSettings",
     "Attachment",
     "Budget",
     "Draining",
@@ -46,6 +55,7 @@ __all__ = [
     "Handle",
     "Headway",
     "HeadwayError",
+    "Inbox",
     "InvalidInput",
     "InvariantBroken",
     "LaneCleared",
@@ -61,6 +71,7 @@ __all__ = [
     "Permanent",
     "QueueDropped",
     "QueueFull",
+    "QueueOptions",
     "QueueSettings",
     "RateLimited",
     "Reason",
@@ -71,7 +82,9 @@ __all__ = [
     "RunCancelled",
     "RunEnded",
     "RunFailed",
+    "RunPage",
     "RunView",
+    "Runner",
     "Sender",
     "SessionBusy",
     "SessionView",

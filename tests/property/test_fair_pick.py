@@ -176,13 +176,13 @@ class BareFloor:
         )
         self.orders += 1
         live = self.posted[name] = LiveRun(
-            run,
-            SessionQueue(run.session, 0, BLANK),
-            self.floor.lane(run.lane),
-            self.floor.agent(run.agent),
-            State.QUEUED,
-            kind_of(run),
-            self.orders,
+            run=run,
+            session=SessionQueue(run.session, 0, BLANK),
+            lane=self.floor.lane(run.lane),
+            agent=self.floor.agent(run.agent),
+            state=State.QUEUED,
+            kind=kind_of(run),
+            order=self.orders,
         )
         live.rank = now + step.priority * self.ageing
         self.floor.post(live)

@@ -36,8 +36,9 @@ AGENTS = {
     "d": AgentSettings(budget=Budget(runs_per_minute=6, tokens_per_minute=100)),
 }
 LIMITS = Limits(max_queue=8, max_queue_per_agent=5, max_inflight=3, max_inflight_per_agent=2)
-SESSIONS = ("s", "t", "u")
-IN_LINE = ("queue", "followup", "reject")
+HABITS = {"s": "collect", "t": "steer"}
+"""What messages of a session mostly do, so that they meet others of their kind."""
+IN_LINE = ("queue", "followup", "collect", "reject")
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ STEPS = st.lists(
     st.builds(
         Step,
         st.sampled_from(
-            ["submit"] * 12
-            + ["end"] * 8
+            ["submit"] * 24
+            + ["end"] * 7
             + ["fail"] * 2
-            + ["child"] * 3
-            + ["wait"] * 4
+            + ["child"] * 2
+            + ["wait"] * 2
             + [
                 "limit",
                 "stop",
@@ -79,10 +80,20 @@ STEPS = st.lists(
         ),
         st.integers(0, 9_999),
         st.sampled_from(sorted(AGENTS)),
-        st.sampled_from(SESSIONS),
-        st.sampled_from(["message", "message", "message", "task", "firing", "heartbeat"]),
+        st.sampled_from(sorted(HABITS)),
+        st.sampled_from(["message"] * 4 + ["task", "firing", "heartbeat"]),
         st.sampled_from(
-            ["queue", "queue", "collect", "collect", "steer", "steer", "interrupt", "reject"]
+            [
+                "queue",
+                "queue",
+                "collect",
+                "collect",
+                "collect",
+                "steer",
+                "steer",
+                "interrupt",
+                "reject",
+            ]
         ),
         st.sampled_from([-1, 0, 0, 5, 10, 15]),
     ),
@@ -145,11 +156,15 @@ class History:
             options["priority"] = 20
         if step.pick % 7:
             options["session"] = step.session
-        orderly = step.source != "heartbeat" and step.mode in IN_LINE
+        mode = HABITS[step.session] if step.pick % 4 else step.mode
+        orderly = step.source in {"task", "firing"} or mode in IN_LINE
         if step.source == "message":
-            options["mode"] = step.mode
-            if step.mode in {"collect", "steer"}:
-                agent, options["priority"] = "ab"[step.pick % 2], 10 * (step.pick % 2)
+            options["mode"] = mode
+            options["steer_fallback"] = ("interrupt", "followup")[step.pick % 2]
+            if step.pick % 3:
+                agent, options["priority"] = "ab"[step.pick // 3 % 2], 10 * (step.pick // 3 % 2)
+            if mode == "steer":
+                agent, options["priority"] = "a", 0
             options["cap"] = 2 + step.pick % 3
             options["drop"] = ("old", "new", "summarize")[step.pick // 5 % 3]
             options["max_concurrent"] = (1, 1, 1, 2)[step.pick // 15 % 4]
@@ -166,7 +181,7 @@ class History:
             options["timeout"] = f"{1 + step.pick % 30}s"
         options["retries"] = step.pick // 100 % 2
         name = self._name()
-        if orderly:
+        if orderly and step.source != "heartbeat":
             self.orderly[name] = self.names
         self.hand.submit(name, agent, **options)
 
@@ -345,7 +360,7 @@ def any_of(things: Sequence[Thing], pick: int) -> Thing:
     return things[pick % len(things)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=500)
 @given(STEPS)
 def test_l2_s1_r2_f5_hold_after_every_step_of_any_history(steps: list[Step]) -> None:
     history = History()

@@ -1,10 +1,12 @@
 """Bad input: the error names the field and what is allowed, and nothing is kept."""
 
 from datetime import datetime, timedelta
+from typing import cast
 
 import pytest
 
-from headway import Attachment, Headway, InvalidInput, LaneSettings, Settings
+from headway import Attachment, Headway, InvalidInput, LaneSettings, Settings, Turn
+from headway.facade import LimitChoices
 from headway.model.settings import MAX_TEXT
 from headway.testing import virtual_time
 from tests.unit.runtime.worlds import Recorder, ask, moment, with_agents
@@ -177,7 +179,7 @@ def test_text_must_be_text(text: object) -> None:
     @virtual_time
     async def main() -> None:
         async with with_agents(Recorder()) as hw:
-            with pytest.raises(InvalidInput, match="text: .* it must be a string"):
+            with pytest.raises(InvalidInput, match=r"text: .* it must be a string"):
                 await hw.send("a", text)  # type: ignore[arg-type]
             await _nothing_is_kept(hw)
 
@@ -254,7 +256,16 @@ def test_an_agent_must_be_callable(thing: object) -> None:
 
 @pytest.mark.parametrize(
     "width",
-    [-1, 1.5, "3", True, None, LaneSettings(3, reserve=4), LaneSettings(-1), LaneSettings(3, reserve=-1)],
+    [
+        -1,
+        1.5,
+        "3",
+        True,
+        None,
+        LaneSettings(3, reserve=4),
+        LaneSettings(-1),
+        LaneSettings(3, reserve=-1),
+    ],
     ids=repr,
 )
 def test_l1_a_bad_lane_is_refused(width: object) -> None:
@@ -287,7 +298,7 @@ def test_f1_a_bad_limit_is_refused_and_changes_none(limit: str, value: object) -
         async with with_agents(Recorder()) as hw:
             before = hw.engine.kernel.stage.floor.limits
             with pytest.raises(InvalidInput) as refusal:
-                hw.set_limits(**{"max_inflight_per_agent": 3, limit: value})  # type: ignore[misc]
+                hw.set_limits(**cast(LimitChoices, {"max_inflight_per_agent": 3, limit: value}))
             assert refusal.value.field == limit
             assert hw.engine.kernel.stage.floor.limits == before
 
@@ -363,7 +374,7 @@ def test_s9_a_bad_session_is_refused(session: object) -> None:
         async with with_agents(Recorder()) as hw:
             for call in (hw.stop, hw.stop_all, hw.set_queue):
                 with pytest.raises(InvalidInput, match="session"):
-                    await call(session)  # type: ignore[arg-type, operator]
+                    await call(session)  # type: ignore[arg-type]
             with pytest.raises(InvalidInput, match="session"):
                 await hw.command(session, "/stop")  # type: ignore[arg-type]
 
@@ -398,13 +409,13 @@ def test_l5_a_bad_grace_is_refused_before_anything_is_drained(grace: object) -> 
 
 @virtual_time
 async def test_a_deadline_beyond_all_calendars_is_refused_or_can_be_read() -> None:
-    """What is admitted must be readable: `turn.deadline` of a run far in the future must not raise."""
+    """What is admitted must be readable: `turn.deadline` must not raise."""
     read: list[object] = []
     hw = with_agents(Recorder())
 
     @hw.agent("reader")
-    async def reader(turn: object) -> str:
-        read.append(turn.deadline)  # type: ignore[attr-defined]
+    async def reader(turn: Turn) -> str:
+        read.append(turn.deadline)
         return "read"
 
     async with hw:

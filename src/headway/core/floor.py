@@ -113,7 +113,7 @@ class Flow:
     kind: Kind
     heap: "list[FlowEntry]"
     """The heap of its lane and kind."""
-    heads: list[tuple[Instant, int, LiveRun]] = field(default_factory=list)
+    heads: list[tuple[Instant, int, int, LiveRun]] = field(default_factory=list)
     count: int = 0
     stamp: int = 0
     """Marks the one valid entry of this flow in the lane's heap."""
@@ -122,9 +122,9 @@ class Flow:
 
     def first(self) -> LiveRun:
         heads = self.heads
-        while not heads[0][2].posted:
+        while not heads[0][3].posted:
             heappop(heads)
-        return heads[0][2]
+        return heads[0][3]
 
     def precedes(self, other: "Flow") -> bool:
         mine, theirs = self.first(), other.first()
@@ -198,6 +198,8 @@ class Floor:
         """Tasks in flight, over all lanes and agents."""
         self.fallbacks = 0
         """Runs that named an unknown lane and went to `main` (L-1)."""
+        self.freed: list[LiveRun] = []
+        """Posted runs whose agent was held back until now: a slot may be lent to them again (L-4)."""
         self.wakes: list[AgentLoad | Lane] = []
         """Those held back until an instant, for which the kernel shall set an alarm."""
         self.lighter: AgentLoad | None = None
@@ -271,7 +273,8 @@ class Floor:
                 lane.kinds.append(kind)
                 lane.kinds.sort()
         live.posted = True
-        heappush(flow.heads, (live.rank, live.order, live))
+        stamp = self._stamps = self._stamps + 1
+        heappush(flow.heads, (live.rank, live.order, stamp, live))
         flow.count += 1
         if not flow.parked:
             lane.ready[kind] += 1
@@ -286,14 +289,15 @@ class Floor:
         if not flow.parked:
             flow.lane.ready[flow.kind] -= 1
         if len(flow.heads) > _SPARE + 2 * flow.count:
-            flow.heads = [entry for entry in flow.heads if entry[2].posted]
+            flow.heads = [entry for entry in flow.heads if entry[3].posted]
             heapify(flow.heads)
 
-    def quick_flow(self, lane: Lane, now: Instant) -> Flow | None:
+    def quick_flow(self, lane: Lane) -> Flow | None:
         """The flow of the agent that just became lighter, if it is next; to be claimed at once.
 
         The usual case when a run ends and the next one starts: the flow need not be entered anew, because
-        starting takes its agent back behind the old entry.
+        starting takes its agent back behind the old entry. No entry is later than its agent's place, so the
+        first one is a lower bound of all.
         """
         agent = self.lighter
         assert agent is not None
@@ -302,9 +306,10 @@ class Floor:
         flow = agent.flows[0]
         if flow.lane is not lane or len(lane.kinds) != 1 or flow.kind or not flow.count:
             return None
-        top = self._top(flow.heap, now)
-        if top is not None and top.agent.place < agent.place:
-            return None
+        heap = flow.heap
+        while heap and heap[0][0] < agent.place:
+            if self._first_is_true(heap):
+                return None
         self.lighter = None
         return flow
 
@@ -335,9 +340,9 @@ class Floor:
     def claim(self, flow: Flow, now: Instant) -> LiveRun:
         """Take the flow's first run off the floor, to start it: it holds a slot and weighs on its agent."""
         heads = flow.heads
-        live = heappop(heads)[2]
+        live = heappop(heads)[3]
         while not live.posted:
-            live = heappop(heads)[2]
+            live = heappop(heads)[3]
         live.posted = False
         flow.count -= 1
         lane = flow.lane
@@ -373,7 +378,7 @@ class Floor:
     def borrow(self, live: LiveRun, now: Instant) -> None:
         """Take a posted run off the floor, to start it on a slot that is lent to it."""
         self.withdraw(live)
-        flow = Flow(live.lane, live.agent, live.kind, [], [(0, 0, live)], 1)
+        flow = Flow(live.lane, live.agent, live.kind, [], [(0, 0, 0, live)], 1)
         live.posted = True
         owed = live.lane.owed
         live.lane.ready[live.kind] += 1
@@ -466,6 +471,7 @@ class Floor:
         """What held the agent back may be over: its flows stand in their lanes again."""
         parked, agent.parked = agent.parked, []
         for flow in parked:
+            self.freed += [head[3] for head in flow.heads if head[3].posted]
             flow.parked = False
             flow.lane.ready[flow.kind] += flow.count
             if flow.count:
@@ -510,15 +516,10 @@ class Floor:
     def _top(self, heap: list[FlowEntry], now: Instant) -> Flow | None:
         """The flow that is first in this heap and may start; parks those whose agent may not."""
         while heap:
-            place, stamp, flow = heap[0]
-            if stamp != flow.stamp or not flow.count:
-                heappop(heap)
+            if not self._first_is_true(heap):
                 continue
+            flow = heap[0][2]
             agent = flow.agent
-            if place is not agent.place:
-                stamp = flow.stamp = self._stamps = self._stamps + 1
-                heapreplace(heap, (agent.place, stamp, flow))
-                continue
             if (agent.limited or flow.kind & TASK) and (
                 bar := self.agent_bar(agent, flow.kind, now)
             ):
@@ -527,6 +528,18 @@ class Floor:
                 continue
             return flow
         return None
+
+    def _first_is_true(self, heap: list[FlowEntry]) -> bool:
+        """Whether the first entry says what is so; if not, it is put right or dropped."""
+        place, stamp, flow = heap[0]
+        if stamp != flow.stamp or not flow.count:
+            heappop(heap)
+            return False
+        if place is not flow.agent.place:
+            stamp = flow.stamp = self._stamps = self._stamps + 1
+            heapreplace(heap, (flow.agent.place, stamp, flow))
+            return False
+        return True
 
     def _park(self, flow: Flow, until: Instant | None) -> None:
         flow.parked = True

@@ -136,7 +136,10 @@ class Kernel:
         if session is None:
             session = stage.session(run.session, epoch, memory)
         session.seen = seq
-        settings = self._rules.resolve(run.queue, session.memory.options, run.route)
+        if run.queue is None and run.route is None and session.memory is BLANK:
+            settings = self._rules.from_library
+        else:
+            settings = self._rules.resolve(run.queue, session.memory.options, run.route)
         if run.due_at is not None and run.due_at > stage.now:
             live = stage.admit(run, session, _PENDING, parent)
             live.width = settings.max_concurrent
@@ -459,13 +462,21 @@ class Kernel:
         return None
 
     def _makes_room(self, run: Run, session: SessionQueue, settings: QueueSettings) -> bool:
-        """Whether the message will end what waits: as an interrupt, or steering nothing that can be steered."""
+        """Whether the message will end what waits, as an interrupt does."""
+        agent = self.stage.floor.agent(run.agent)
+        return self._effective_mode(session, agent, settings) is Mode.INTERRUPT
+
+    def _effective_mode(
+        self, session: SessionQueue, agent: AgentLoad, settings: QueueSettings
+    ) -> Mode:
+        """What a message does now: by its mode if the session is busy, else it simply runs."""
+        mode = settings.mode
         if not session.busy_for(settings.max_concurrent):
-            return False
-        if settings.mode is Mode.STEER and settings.steer_fallback is SteerFallback.INTERRUPT:
-            agent = self.stage.floor.agent(run.agent)
-            return self._steerable(session, agent) is None
-        return settings.mode is Mode.INTERRUPT
+            return mode if mode is Mode.COLLECT else Mode.QUEUE
+        if mode is Mode.STEER and self._steerable(session, agent) is None:
+            interrupts = settings.steer_fallback is SteerFallback.INTERRUPT
+            return Mode.INTERRUPT if interrupts and not session.only_heartbeats_run else Mode.QUEUE
+        return mode
 
     def _buffer(self, live: LiveRun, settings: QueueSettings) -> None:
         stage = self.stage
@@ -509,16 +520,10 @@ class Kernel:
             stage.line_up(live)
             return
         stage.spared = live
-        mode = settings.mode
-        turn: LiveRun | None = None
-        if session.busy_for(live.width):
-            if mode is Mode.STEER:
-                turn = self._steerable(session, live.agent)
-                interrupts = settings.steer_fallback is SteerFallback.INTERRUPT
-                if turn is None and interrupts and not session.only_heartbeats_run:
-                    mode = Mode.INTERRUPT
-            if mode is Mode.INTERRUPT:
-                self._interrupt(session)
+        mode = self._effective_mode(session, live.agent, settings)
+        turn = self._steerable(session, live.agent) if mode is Mode.STEER else None
+        if mode is Mode.INTERRUPT:
+            self._interrupt(session)
         if session.is_full(settings.cap) and not self._make_room(live, settings):
             stage.spared = None
             return

@@ -69,7 +69,9 @@ class SessionQueue(Moving, eq=False):
 
     @property
     def only_heartbeats_run(self) -> bool:
-        return all(live.run.source is _HEARTBEAT for live in self.running)
+        return bool(self.running) and all(
+            live.run.source is _HEARTBEAT for live in self.running
+        )
 
     def busy_for(self, width: int) -> bool:
         """Whether a message that allows `width` at once must wait for others of the session."""
@@ -199,12 +201,12 @@ class QueueRules:
     def __init__(self, settings: QueueSettings, channels: Mapping[str, QueueOptions]) -> None:
         self._channels = channels
         self._from_channel = settings
-        self._from_library = msgspec.structs.replace(settings, debounce=0)
+        self.from_library = msgspec.structs.replace(settings, debounce=0)
 
     def resolve(
         self, message: QueueOptions | None, session: QueueOptions | None, route: Route | None
     ) -> QueueSettings:
-        resolved = self._from_library
+        resolved = self.from_library
         if route is not None:
             resolved = self._from_channel
             channel = self._channels.get(route.channel)

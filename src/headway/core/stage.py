@@ -94,6 +94,7 @@ class Stage:
         self.borrowers: list[LiveRun] = []
         """Sub-runs that may just have become able to run on a slot lent to them (L-4)."""
         self._wait_notice = settings.wait_notice
+        self._ageing = settings.ageing
         self._orders = 0
         self._tickets = 0
 
@@ -171,7 +172,7 @@ class Stage:
         now = live.queued_at = self.now
         live.order = self._orders = self._orders + 1
         live.starts_before = live.lane.started
-        live.rank = now + live.run.priority * self.settings.ageing
+        live.rank = now + live.run.priority * self._ageing
         if first:
             session.join_first(live)
         else:
@@ -213,7 +214,7 @@ class Stage:
         """Start what the lane has room for."""
         floor = self.floor
         while lane.in_use < lane.width:
-            flow = floor.quick_flow(lane, self.now) if floor.lighter is not None else None
+            flow = floor.quick_flow(lane) if floor.lighter is not None else None
             if flow is None:
                 flow = floor.next_flow(lane, self.now)
                 if flow is None:
@@ -223,6 +224,9 @@ class Stage:
             self._preempt(lane)
         if floor.wakes:
             self._set_wakes()
+        if floor.freed:
+            freed, floor.freed = floor.freed, []
+            self.borrowers += [live for live in freed if live.ties and live.ties.awaited_by]
         if self.borrowers:
             lending.lend(self)
         if self.touched or self.other_lanes:
@@ -281,9 +285,13 @@ class Stage:
             self._start_special(live)
         self.actions.append(Start(live.run, ticket, live.attempt, session.epoch, now))
         if session.waiting:
-            self.refresh(session)
-            if session.posted is not None and session.posted.lane is not live.lane:
-                self.other_lanes = True
+            self._post_next(session, live.lane)
+
+    def _post_next(self, session: SessionQueue, lane: Lane) -> None:
+        """The session may start another one at the same time, perhaps in another lane."""
+        self.refresh(session)
+        if session.posted is not None and session.posted.lane is not lane:
+            self.other_lanes = True
 
     def _start_special(self, live: LiveRun) -> None:
         """What a start brings with it that most runs do not need."""

@@ -5,6 +5,12 @@ drives a `Headway` without any async code; `simulate` plays one random history a
 Nothing outside this room and your tests may import it.
 """
 
-from headway.testing.clock import VirtualClock, VirtualLoop, run_virtual, virtual_time
+from headway.testing.clock import (
+    TimeStandsStill,
+    VirtualClock,
+    VirtualLoop,
+    run_virtual,
+    virtual_time,
+)
 
-__all__ = ["VirtualClock", "VirtualLoop", "run_virtual", "virtual_time"]
+__all__ = ["TimeStandsStill", "VirtualClock", "VirtualLoop", "run_virtual", "virtual_time"]

@@ -1,26 +1,38 @@
 """Virtual time: an event loop whose clock jumps to the next timer instead of waiting for it.
 
 Sleeps, timeouts and Headway's own timers all follow it, so a test of a day takes milliseconds and
-gives the same result each time. Only threads (plain functions as agents) take real time; while one
-works, the clock stands.
+gives the same result each time. Only threads (plain functions as agents, `asyncio.to_thread`) take
+real time: while one works, the clock stands. Sockets and child processes do not stop the clock.
 """
 
 import asyncio
 import functools
 import selectors
+import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
-from typing import ParamSpec, TypeVar
+from concurrent.futures import Executor, Future
+from typing import ParamSpec, TypeVar, TypeVarTuple
 
 from headway.model.time import SECOND, Instant, Span
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+Args = TypeVarTuple("Args")
 
 ORIGIN: Instant = 1_750_000_000 * SECOND
 """The instant at which virtual time begins: 2025-06-15T15:06:40Z."""
 
-_THREAD_POLL_S = 0.001
+_AGENT_THREADS = "headway-agent"
+_POLL_S = 0.001
+_PATIENCE_S = 30.0
+_FRAMES_TO_RESULT = 4
+"""How far above a blocked thread's innermost frame the call that it is blocked in can be."""
+
+
+class TimeStandsStill(RuntimeError):
+    """Virtual time cannot go on: everything waits, and nothing is scheduled that could end it."""
 
 
 class VirtualClock:
@@ -38,20 +50,35 @@ class VirtualClock:
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Never waits for a timer: it tells the loop to jump there."""
+    """Never waits for a timer: it tells the loop to jump there. Waits only for threads at work."""
 
-    jump: Callable[[float], None]
+    def __init__(self, jump: Callable[[float], None], at_work: Callable[[], bool]) -> None:
+        super().__init__()
+        self._jump = jump
+        self._at_work = at_work
+        self._stands_since_s: float | None = None
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready or timeout == 0:
+            self._stands_since_s = None
             return ready
-        if _threads_at_work():
-            return super().select(_THREAD_POLL_S)
+        if self._at_work():
+            return self._wait_for_threads()
+        self._stands_since_s = None
         if timeout is None:
-            raise RuntimeError("virtual time stands still: nothing is scheduled and all tasks wait")
-        self.jump(timeout)
+            raise TimeStandsStill("nothing is scheduled, and every task waits for something else")
+        self._jump(timeout)
         return ready
+
+    def _wait_for_threads(self) -> list[tuple[selectors.SelectorKey, int]]:
+        now_s = time.monotonic()
+        if self._stands_since_s is None:
+            self._stands_since_s = now_s
+        elif now_s - self._stands_since_s > _PATIENCE_S:
+            self._stands_since_s = None
+            raise TimeStandsStill(f"a thread has been at work for {_PATIENCE_S:g} s of real time")
+        return super().select(_POLL_S)
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -59,16 +86,57 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, origin: Instant = ORIGIN) -> None:
         self._virtual_s = 0.0
+        self._calls: set[_Call] = set()
         self.virtual_origin = origin
-        selector = _JumpingSelector()
-        selector.jump = self._jump
-        super().__init__(selector)
+        """Headway's clock follows a loop that has this: the instant of its second 0."""
+        super().__init__(_JumpingSelector(self._jump, self._threads_at_work))
 
     def time(self) -> float:
         return self._virtual_s
 
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Args], Result], *args: *Args
+    ) -> asyncio.Future[Result]:
+        """Pool threads stay alive when they have nothing to do, so calls are counted, not threads."""
+        call = _Call()
+        self._calls.add(call)
+
+        def work() -> Result:
+            call.begun = True
+            try:
+                return func(*args)
+            finally:
+                if call.left:
+                    self._calls.discard(call)
+
+        def done(future: asyncio.Future[Result]) -> None:
+            call.left = future.cancelled() and call.begun
+            if not call.left:
+                self._calls.discard(call)
+
+        future = super().run_in_executor(executor, work)
+        future.add_done_callback(done)
+        return future
+
     def _jump(self, seconds: float) -> None:
         self._virtual_s += seconds
+
+    def _threads_at_work(self) -> bool:
+        return bool(self._calls) or any(
+            thread.name.startswith(_AGENT_THREADS) and not _waits_for_a_loop(thread)
+            for thread in threading.enumerate()
+        )
+
+
+class _Call:
+    """A function that a pool's thread executes."""
+
+    __slots__ = ("begun", "left")
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.left = False
+        """Nobody waits for it any more, but it still works."""
 
 
 def run_virtual(main: Coroutine[object, object, Result], *, origin: Instant = ORIGIN) -> Result:
@@ -89,8 +157,17 @@ def virtual_time(
     return run
 
 
-def _threads_at_work() -> bool:
-    return any(
-        thread.name.startswith("headway-agent") or thread.name.startswith("asyncio_")
-        for thread in threading.enumerate()
-    )
+def _waits_for_a_loop(thread: threading.Thread) -> bool:
+    """Whether a sync agent is in `turn.wait_for`: then the clock must go on, or neither would.
+
+    Seen from its stack: it is inside `Future.result` of a future that is not done. Only the loop's own
+    thread, which asks this, can make it done, so the answer holds until the loop goes on.
+    """
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the one way to see it
+    for _ in range(_FRAMES_TO_RESULT):
+        if frame is None:
+            return False
+        if frame.f_code is Future.result.__code__:
+            return not frame.f_locals["self"].done()
+        frame = frame.f_back
+    return False

@@ -51,6 +51,24 @@ def test_f2_withdrawn_runs_do_not_pile_up() -> None:
     assert hand.running == ["x"]
 
 
+def test_f2_a_collected_run_may_meet_an_outdated_entry_of_its_first_part() -> None:
+    """It has that one's rank and order: the two must not be compared as runs."""
+    hand = ByHand(lanes={"main": 1})
+    hand.submit("busy")
+    for name in ("x", "y"):
+        hand.submit(name, session="s", mode="collect", retries=1)
+    hand.drain(keep_waiting=True)
+    hand.reset()
+    hand.end("busy")
+    (whole,) = hand.running
+    hand.fail(whole)
+    hand.wait(3 * SECOND)
+    assert hand.running == [whole]
+    hand.end(whole)
+    hand.submit("next")
+    assert hand.running == ["next"]
+
+
 @pytest.mark.parametrize("weight", [1, 2, 7, 13, 17, 1000])
 def test_x8_any_weight_is_whole_enough_to_go_on_for_ever(weight: int) -> None:
     """With a light neighbour that always waits, a heavy agent gets its share and no less."""

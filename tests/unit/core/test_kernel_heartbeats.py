@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.model.words import Cut, State
+from headway.model.words import Cut, Reason, State
 from tests.unit.core.by_hand import ByHand
 
 
@@ -85,6 +85,18 @@ def test_f4_r5_a_message_that_is_tried_again_stays_before_the_heartbeat() -> Non
     assert hand.running == ["m"]
     hand.fail("m")
     assert hand.running == [], "the retried message holds its session"
+
+
+def test_f4_s6_a_steering_message_on_a_full_queue_behind_a_heartbeat_is_refused() -> None:
+    """There is no turn to steer or to interrupt, so nothing makes room for it."""
+    hand = ByHand()
+    hand.submit("h", session="s", source="heartbeat")
+    for name in ("x", "y"):
+        hand.submit(name, session="s", cap=2, drop="new")
+    hand.submit("z", session="s", mode="steer", cap=2, drop="new")
+    assert hand.ending("z") == (State.REJECTED, Reason.QUEUE_FULL)
+    hand.fail("h")
+    assert hand.running == ["x"]
 
 
 def test_f4_l2_preempted_heartbeats_give_back_their_slots() -> None:

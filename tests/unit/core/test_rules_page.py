@@ -98,7 +98,7 @@ def named_in(text: str) -> set[str]:
 
 
 def proofs() -> dict[str, str]:
-    """For each test function of the project, its name and docstring: where it may name its rules."""
+    """For each test of the project, its name and docstring: where it may name its rules."""
     found = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         if path == Path(__file__):

@@ -43,13 +43,13 @@ class Queue:
             RunId(name), AgentName("a"), SessionKey("s"), source, LaneName("main"), 0, 0, name
         )
         live = self.runs[name] = LiveRun(
-            run,
-            self.session,
-            FLOOR.lane(LaneName("main")),
-            FLOOR.agent(AgentName("a")),
-            State.QUEUED,
-            kind_of(run),
-            len(self.runs),
+            run=run,
+            session=self.session,
+            lane=FLOOR.lane(LaneName("main")),
+            agent=FLOOR.agent(AgentName("a")),
+            state=State.QUEUED,
+            kind=kind_of(run),
+            order=len(self.runs),
         )
         live.width = width
         return live

@@ -352,9 +352,9 @@ def test_s3_a_plain_function_that_ignores_its_cancellation_is_left_behind() -> N
             assert ending(await old.wait()) == "cancelled/stopped"
             assert len(only(heard, AttemptAbandoned)) == 1
             assert await hw.send("a", "new", session="s") == "new"
-            go_on.set()
-            while not only(heard, LateResult):
-                await asyncio.sleep(0.001)
+            with hw.events() as listener:
+                go_on.set()
+                assert isinstance(await anext(listener), LateResult)
             assert ending(old.outcome) == "cancelled/stopped"
 
     asyncio.run(asyncio.wait_for(main(), 10))

@@ -4,12 +4,13 @@ import asyncio
 
 import pytest
 
-from headway import Handle, Headway, QueueDropped, QueueFull
+from headway import Handle, Headway, QueueDropped, QueueFull, Turn
 from headway.testing import virtual_time
 from tests.unit.runtime.worlds import (
     CHAT,
     OTHER_CHAT,
     Recorder,
+    ask,
     each,
     ending,
     endings,
@@ -22,10 +23,7 @@ async def _crowd(hw: Headway, count: int, **options: object) -> list[Handle]:
     """One running message, then so many that want to wait."""
     await hw.submit("a", "running", session="s")
     await moment()
-    return [
-        await hw.submit("a", text, session="s", **options)  # type: ignore[typeddict-item]
-        for text in each(count)
-    ]
+    return [await ask(hw, "a", text, {"session": "s", **options}) for text in each(count)]
 
 
 @virtual_time
@@ -117,8 +115,10 @@ async def test_s6_the_note_waits_for_the_next_message_not_for_a_task() -> None:
     async with with_agents(recorder) as hw:
         await hw.submit("a", "running", session="s")
         await hw.submit("a", "task", session="s", source="task")
-        for text in ("dropped", "kept"):
-            last = await hw.submit("a", text, session="s", cap=1, drop="summarize")
+        *_, last = [
+            await hw.submit("a", text, session="s", cap=1, drop="summarize")
+            for text in ("dropped", "kept")
+        ]
         await last.wait()
         assert [turn.overflow for turn in recorder.turns] == [(), (), ("dropped",)]
 
@@ -140,10 +140,7 @@ async def test_s6_the_note_is_seen_again_by_the_next_attempt_of_its_run() -> Non
     hw = with_agents(recorder)
 
     @hw.before
-    def fail_first(turn: object) -> None:
-        from headway import Turn  # noqa: PLC0415
-
-        assert isinstance(turn, Turn)
+    def fail_first(turn: Turn) -> None:
         seen.append(turn.overflow)
         if turn.run.text == "m2" and turn.attempt == 1:
             raise ValueError("try again")
@@ -173,15 +170,14 @@ async def test_s6_a_retried_message_is_never_dropped_to_make_room() -> None:
     recorder = Recorder()
     hw = with_agents(recorder)
 
-    async def flaky(turn: object) -> str:
+    async def flaky(turn: Turn) -> str:
         raise ValueError
 
     hw.agent("flaky")(flaky)
     async with hw:
         first = await hw.submit("flaky", "x", session="s", retries=1)
         await moment()
-        for text in each(3):
-            last = await hw.submit("a", text, session="s", cap=1)
+        *_, last = [await hw.submit("a", text, session="s", cap=1) for text in each(3)]
         await endings(first, last)
         assert ending(first.outcome) == "failed/error"
         assert recorder.started == ["m3"]
@@ -214,14 +210,14 @@ async def test_s6_drop_new_after_the_window_tells_the_caller_of_the_new_one() ->
     async with with_agents(recorder) as hw:
         await hw.submit("a", "running", session="s")
         options = {"session": "s", "cap": 1, "drop": "new", "debounce": "1s"}
-        one = await hw.submit("a", "one", route=CHAT, **options)  # type: ignore[typeddict-item]
-        two = await hw.submit("a", "two", route=OTHER_CHAT, **options)  # type: ignore[typeddict-item]
+        one = await ask(hw, "a", "one", {"route": CHAT, **options})
+        two = await ask(hw, "a", "two", {"route": OTHER_CHAT, **options})
         assert await endings(one, two) == ["done", "cancelled/queue_dropped"]
 
 
 @virtual_time
 async def test_s6_drop_new_for_a_message_that_joins_an_open_window_of_a_changed_session() -> None:
-    """The window was opened under other options; whatever wins, the caller gets an answer and not a bug."""
+    """The window was opened under other options; whatever wins, the caller is answered."""
     async with with_agents(Recorder(takes=5)) as hw:
         await _crowd(hw, 1)
         opened = await hw.submit("a", "opened", session="s", route=CHAT)

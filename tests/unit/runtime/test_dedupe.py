@@ -51,7 +51,8 @@ def test_s8_same_id_is_another_message_if_its_route_differs_in(field: str) -> No
         elsewhere = msgspec.structs.replace(CHAT, **{field: "other"})
         async with with_agents(recorder, queue=quick_queue()) as hw:
             handles = [
-                await hw.submit("a", "hi", route=route, message_id="7") for route in (CHAT, elsewhere)
+                await hw.submit("a", "hi", route=route, message_id="7")
+                for route in (CHAT, elsewhere)
             ]
             assert handles[0].id != handles[1].id
             await endings(*handles)
@@ -114,8 +115,10 @@ async def test_s8_every_part_of_a_merged_run_that_was_cut_can_be_redelivered() -
         await asyncio.sleep(2)
         assert recorder.started == ["one\ntwo"]
         await hw.restart(0)
-        for text, message_id in parts:
-            last = await hw.submit("a", text, route=CHAT, sender=ANN, message_id=message_id)
+        *_, last = [
+            await hw.submit("a", text, route=CHAT, sender=ANN, message_id=message_id)
+            for text, message_id in parts
+        ]
         assert await last.reply() == "re: one\ntwo"
 
 
@@ -137,8 +140,10 @@ async def test_s8_a_stopped_message_is_not_run_again_by_a_redelivery() -> None:
 async def test_s8_a_redelivered_part_of_a_merged_run_gets_that_runs_reply() -> None:
     recorder = Recorder()
     async with with_agents(recorder) as hw:
-        for text, message_id in (("one", "1"), ("two", "2")):
-            last = await hw.submit("a", text, route=CHAT, message_id=message_id)
+        *_, last = [
+            await hw.submit("a", text, route=CHAT, message_id=message_id)
+            for text, message_id in (("one", "1"), ("two", "2"))
+        ]
         await asyncio.sleep(1)
         while_running = await hw.submit("a", "one", route=CHAT, message_id="1")
         assert await while_running.reply() == "re: one\ntwo"
@@ -207,9 +212,7 @@ async def test_d6_a_failed_key_is_replayed_by_default_and_retried_if_asked() -> 
 async def test_d6_two_submissions_of_a_key_at_once_make_one_run() -> None:
     recorder = Recorder()
     async with with_agents(recorder) as hw:
-        replies = await asyncio.gather(
-            *(hw.send("a", "x", idempotency_key="k") for _ in range(20))
-        )
+        replies = await asyncio.gather(*(hw.send("a", "x", idempotency_key="k") for _ in range(20)))
         assert replies == ["re: x"] * 20
         assert recorder.started == ["x"]
 

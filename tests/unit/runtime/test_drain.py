@@ -109,7 +109,9 @@ async def test_l5_a_waiting_sub_run_of_a_running_parent_survives_the_drain() -> 
 
 @virtual_time
 async def test_l5_the_drain_is_bounded_although_sub_runs_wait() -> None:
-    hw = with_agents(Recorder(takes=1000), lanes={"main": LaneSettings(2), "subagent": LaneSettings(1)})
+    hw = with_agents(
+        Recorder(takes=1000), lanes={"main": LaneSettings(2), "subagent": LaneSettings(1)}
+    )
 
     @hw.agent("parent")
     async def parent(turn: Turn) -> str:

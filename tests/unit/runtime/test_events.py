@@ -7,9 +7,24 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from headway import Headway, InvalidInput, LaneSettings, RateLimited, Turn
+from headway import (
+    Headway,
+    InvalidInput,
+    LaneSettings,
+    NotRunning,
+    RateLimited,
+    RunFailed,
+    Turn,
+)
 from headway.model import events
-from headway.model.events import CATALOGUE, Event, EventsMissed, RunFinished, RunStarted, RunSubmitted
+from headway.model.events import (
+    CATALOGUE,
+    Event,
+    EventsMissed,
+    RunFinished,
+    RunStarted,
+    RunSubmitted,
+)
 from headway.testing import virtual_time
 from tests.unit.runtime.worlds import Recorder, each, hear, moment, only, with_agents
 
@@ -76,9 +91,20 @@ async def a_restart(hw: Headway) -> None:
 
 
 async def a_broken_callback(hw: Headway) -> None:
-    for text in each(2):
-        last = await hw.submit("a", text, session="g", max_concurrent=2)
+    *_, last = [await hw.submit("a", text, session="g", max_concurrent=2) for text in each(2)]
     await last.wait()
+
+
+def break_at_the_end(event: Event) -> None:
+    """A bug of ours, as a tap that raises where taps must not."""
+    if isinstance(event, RunFinished):
+        raise ZeroDivisionError("a bug")
+
+
+async def a_bug(hw: Headway) -> None:
+    hw.engine.bus.tap(break_at_the_end)
+    await (await hw.submit("a", "x")).wait()
+    await moment()
 
 
 SCENARIOS: dict[type[Event], Scenario] = {
@@ -102,6 +128,7 @@ SCENARIOS: dict[type[Event], Scenario] = {
     events.LimitsChanged: new_settings,
     events.NodeDraining: a_restart,
     events.NodeRestarted: a_restart,
+    events.NodeBroken: a_bug,
     events.CallbackFailed: a_broken_callback,
 }
 
@@ -247,8 +274,7 @@ async def test_notable_events_are_logged_although_nobody_listens(
 ) -> None:
     async with with_agents(Recorder(takes=3)) as hw:
         with caplog.at_level(logging.DEBUG, logger="headway"):
-            for text in each(2):
-                last = await hw.submit("a", text, session="s")
+            *_, last = [await hw.submit("a", text, session="s") for text in each(2)]
             await last.wait()
         logged = [record.message for record in caplog.records if record.name == "headway"]
         assert [msgspec.json.decode(line)["event"] for line in logged] == ["RunWaited"]
@@ -265,6 +291,18 @@ async def test_x6_a_provider_that_asks_for_a_pause_is_heard_once_per_pause() -> 
         assert len(only(heard, events.ProviderHeld)) == 1
         assert len(only(heard, RunStarted)) == 1
         await hw.close(0)
+
+
+@virtual_time
+async def test_r2_when_the_engine_itself_breaks_every_caller_is_told() -> None:
+    async with _world() as hw:
+        hw.engine.bus.tap(break_at_the_end)
+        for text in each(3):
+            handle = await hw.submit("a", text, session="s")
+            with pytest.raises(RunFailed, match="a bug"):
+                await handle.reply()
+        with pytest.raises(NotRunning):
+            await hw.submit("a", "more")
 
 
 @virtual_time

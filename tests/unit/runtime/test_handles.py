@@ -42,7 +42,7 @@ async def test_two_streams_of_one_run_each_get_everything() -> None:
         first = await hw.submit("talker", "one two", idempotency_key="k")
         second = await hw.submit("talker", "one two", idempotency_key="k")
         heard = await asyncio.gather(_pieces(first), _pieces(second))
-        assert heard == [[("one", 1.0), ("two", 2.0)]] * 2
+        assert list(heard) == [[("one", 1.0), ("two", 2.0)]] * 2
 
 
 @virtual_time

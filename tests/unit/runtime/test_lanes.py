@@ -125,7 +125,7 @@ async def test_l1_width_0_pauses_a_lane_until_it_is_widened() -> None:
         handle = await hw.submit("a", "x")
         await asyncio.sleep(100)
         assert recorder.started == []
-        assert str(await hw.why(handle)) .startswith("lane main is paused")
+        assert str(await hw.why(handle)).startswith("lane main is paused")
         hw.set_lane("main", 1)
         assert (await handle.wait()).ok
         assert recorder.started_at == pytest.approx([100])

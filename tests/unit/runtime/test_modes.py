@@ -196,7 +196,9 @@ async def test_s_collect_waits_for_a_quiet_window_from_the_last_arrival() -> Non
     async with with_agents(recorder) as hw:
         await hw.submit("a", "first", session="s")
         await asyncio.sleep(2)
-        await hw.submit("a", "x", session="s", mode="collect", debounce="4s", route=CHAT, sender=ANN)
+        await hw.submit(
+            "a", "x", session="s", mode="collect", debounce="4s", route=CHAT, sender=ANN
+        )
         await asyncio.sleep(2)
         last = await hw.submit(
             "a", "y", session="s", mode="collect", debounce="4s", route=CHAT, sender=ANN
@@ -240,8 +242,10 @@ async def test_s_collect_never_merges_words_of_different_authority() -> None:
     carl = Sender("carl", "owner")
     async with with_agents(recorder, queue=quick_queue(mode=Mode.COLLECT)) as hw:
         await hw.submit("a", "first", session="s")
-        for text, sender in (("m1", ANN), ("m2", carl), ("m3", BOB), ("m4", BOB)):
-            last = await hw.submit("a", text, session="s", route=CHAT, sender=sender)
+        *_, last = [
+            await hw.submit("a", text, session="s", route=CHAT, sender=sender)
+            for text, sender in (("m1", ANN), ("m2", carl), ("m3", BOB), ("m4", BOB))
+        ]
         await last.wait()
         assert recorder.started == ["first", "m1\nm2", "m3\nm4"], "same authority, other person"
 
@@ -269,8 +273,10 @@ async def test_s_collect_does_not_reach_over_work_of_another_mode() -> None:
     recorder = Recorder()
     async with with_agents(recorder) as hw:
         await hw.submit("a", "first", session="s")
-        for text, mode in (("m1", "collect"), ("m2", "queue"), ("m3", "collect")):
-            last = await hw.submit("a", text, session="s", mode=mode)
+        *_, last = [
+            await hw.submit("a", text, session="s", mode=mode)
+            for text, mode in (("m1", "collect"), ("m2", "queue"), ("m3", "collect"))
+        ]
         await last.wait()
         assert recorder.started == ["first", "m1", "m2", "m3"]
 

@@ -12,6 +12,7 @@ from headway.testing import virtual_time
 from tests.unit.runtime.worlds import (
     CHAT,
     Recorder,
+    ask,
     endings,
     moment,
     now_s,
@@ -28,14 +29,8 @@ async def _is_refused(hw: Headway, route: Route | None = None, **options: str) -
     await hw.submit("a", "first", session="s", debounce=0, mode="queue")
     await moment()
     try:
-        await hw.submit(
-            "a",
-            "second",
-            session="s",
-            debounce=0,
-            **({"route": route} if route else {}),  # type: ignore[typeddict-item]
-            **options,  # type: ignore[typeddict-item]
-        )
+        place = {} if route is None else {"route": route}
+        await ask(hw, "a", "second", {"session": "s", "debounce": 0, **place, **options})
     except SessionBusy:
         return True
     finally:

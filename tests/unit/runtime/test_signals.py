@@ -44,7 +44,9 @@ async def test_s10_a_preempted_run_stopped_while_it_waits_ends_its_typing_indica
     hw = with_agents(Recorder(takes=10), lanes={"main": LaneSettings(1)})
     async with hw:
         heard = hear(hw)
-        cut = await hw.submit("a", "long", session="s", priority=10, preemptible=True, route=CHAT, debounce=0)
+        cut = await hw.submit(
+            "a", "long", session="s", priority=10, preemptible=True, route=CHAT, debounce=0
+        )
         await asyncio.sleep(1)
         await hw.submit("a", "user", session="t")
         await asyncio.sleep(1)

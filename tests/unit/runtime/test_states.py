@@ -99,7 +99,11 @@ async def test_r5_a_retried_run_keeps_its_id_and_its_place_at_the_head() -> None
         assert await first.reply() == "flaky at attempt 2"
         await second.wait()
         assert [seen[:2] for seen in flaky.seen] == [("flaky", 1), ("flaky", 2), ("next", 1)]
-        assert [event.run_id for event in only(heard, RunStarted)] == [first.id, first.id, second.id]
+        assert [event.run_id for event in only(heard, RunStarted)] == [
+            first.id,
+            first.id,
+            second.id,
+        ]
         again = only(heard, RunQueuedAgain)
         assert [event.run_id for event in again] == [first.id]
         assert "first try" in again[0].error
@@ -124,7 +128,7 @@ async def test_r5_a_run_that_waits_for_its_retry_holds_no_lane_slot() -> None:
 
 @virtual_time
 async def test_r5_a_preempted_run_keeps_its_id_its_place_and_its_attempts() -> None:
-    """Also X-5: the turn of a user takes the slot of background work, which then goes on first in its session."""
+    """Also X-5: a user's turn takes the slot of background work, which later goes on first."""
     background = Recorder(takes=10)
     user = Recorder(takes=1)
     hw = with_agents(background, user, lanes={"main": LaneSettings(1)})

@@ -1,4 +1,4 @@
-"""X-2: a steered message is taken by the running turn or becomes a turn of its own, exactly one of the two."""
+"""X-2: a steered message is taken by the running turn, or becomes a turn of its own; never both."""
 
 import asyncio
 
@@ -145,9 +145,7 @@ async def test_x2_a_turn_of_another_agent_in_the_session_is_not_steered() -> Non
     hw.agent("b")(other)
     async with hw:
         await hw.submit("b", "other's", session="s")
-        message = await hw.submit(
-            "a", "mine", session="s", mode="steer", steer_fallback="followup"
-        )
+        message = await hw.submit("a", "mine", session="s", mode="steer", steer_fallback="followup")
         await message.wait()
         assert other.ended == ["other's"]
         assert listener.started == ["mine"]

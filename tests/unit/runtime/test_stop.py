@@ -13,6 +13,7 @@ from headway.testing.clock import ORIGIN
 from tests.unit.runtime.worlds import (
     CHAT,
     Recorder,
+    ask,
     deaf_sleep,
     each,
     ending,
@@ -53,7 +54,7 @@ async def test_s9_stop_reaches_a_run_that_still_waits_for_a_lane() -> None:
 
 @virtual_time
 async def test_s9_stop_while_the_stopped_turn_still_ends_spares_what_waits_behind_it() -> None:
-    """Neither running nor waiting for a lane: an impatient second `/stop` takes no further message away."""
+    """It neither runs nor waits for a lane: an impatient second `/stop` does not take it away."""
     recorder = Recorder(takes=10, deaf=3)
     async with with_agents(recorder) as hw:
         first = await hw.submit("a", "first", session="s")
@@ -156,11 +157,9 @@ def test_s9_stopall_is_seen_in_any_case_and_with_the_bots_name(text: str) -> Non
 
 async def _is_stale(hw: Headway, **options: object) -> bool:
     try:
-        handle = await hw.submit("a", "late", session="s", debounce=0, **options)  # type: ignore[typeddict-item]
+        await ask(hw, "a", "late", {"session": "s", "debounce": 0, **options})
     except MessageStale as refusal:
-        assert ending(refusal.outcome) == "cancelled/stale"
-        return True
-    await handle.wait()
+        return ending(refusal.outcome) == "cancelled/stale"
     return False
 
 
@@ -184,7 +183,8 @@ async def test_s9_without_a_time_of_its_own_the_cutoff_is_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message_id", "stale"), [("9", True), ("99", True), ("100", False), ("101", False), ("x9", False)]
+    ("message_id", "stale"),
+    [("9", True), ("99", True), ("100", False), ("101", False), ("x9", False)],
 )
 def test_s9_else_the_numeric_message_id_decides_as_a_number(message_id: str, stale: bool) -> None:
     @virtual_time
@@ -210,7 +210,7 @@ async def test_s9_the_time_counts_before_the_id() -> None:
 
 @virtual_time
 async def test_s9_the_cutoff_never_moves_back() -> None:
-    """A `/stopall` that was delayed on its way, or one without an id, does not revive older messages."""
+    """A `/stopall` that was delayed on its way, or has no id, does not revive older messages."""
     async with with_agents(Recorder()) as hw:
         await asyncio.sleep(100)
         for old_id, seconds, message_id in (("81", 90, "100"), ("82", 50, "60"), ("83", 95, None)):
@@ -278,9 +278,7 @@ class Family:
 
 
 @pytest.mark.parametrize("command", ["/stop", "/stopall"])
-@pytest.mark.parametrize(
-    ("session", "running"), [("top", 3), ("child", 2), ("grandchild", 1)]
-)
+@pytest.mark.parametrize(("session", "running"), [("top", 3), ("child", 2), ("grandchild", 1)])
 def test_x3_descendants_are_stopped_from_whichever_session(
     command: str, session: str, running: int
 ) -> None:
@@ -295,7 +293,7 @@ def test_x3_descendants_are_stopped_from_whichever_session(
             assert family.leaf.cancelled == ["x"]
             assert now_s() == pytest.approx(1)
             assert hw.sessions() == {}
-            states = {view.run.agent: view.state.value for view in (await hw.runs()).runs}
+            states = {str(view.run.agent): view.state.value for view in (await hw.runs()).runs}
             assert states["grandchild"] == "cancelled"
 
     main()

@@ -74,7 +74,9 @@ async def test_s2_three_running_of_three_are_untouched_when_the_estimate_reaches
         tokens[0] = 60
         await asyncio.sleep(2)
         assert recorder.cancelled == []
-        assert recorder.started == ["m1", "m2", "m3"], "two have ended, and still nobody joins the third"
+        assert recorder.started == ["m1", "m2", "m3"], (
+            "two have ended, and still nobody joins the third"
+        )
         assert str(await hw.why(handles[3])).startswith("session g has little context left")
         await endings(*handles)
         assert recorder.started_at[3:] == pytest.approx([3, 13]), "then one at a time"
@@ -154,7 +156,7 @@ async def test_s2_an_estimate_that_raises_stops_nothing_and_is_heard_of() -> Non
         assert recorder.live == 2
         await endings(*handles)
         failed = only(heard, CallbackFailed)
-        assert [event.callback for event in failed] == ["estimate"]
+        assert [event.callback for event in failed] == ["token_estimate"]
         assert "no idea" in failed[0].error
 
 
@@ -182,7 +184,7 @@ def test_s2_a_plain_estimate_that_blocks_does_not_block_the_loop() -> None:
 
     async def main() -> None:
         recorder = Recorder(takes=0.3)
-        hw = Headway(settings=Settings(estimate_within=20 * MILLISECOND))
+        hw = Headway(settings=Settings(callback_within=20 * MILLISECOND))
         hw.agent("a")(recorder)
 
         @hw.token_estimate

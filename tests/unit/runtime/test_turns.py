@@ -83,9 +83,9 @@ async def test_what_a_turn_emits_and_uses_is_heard() -> None:
         heard = hear(hw)
         handle = await hw.submit("a", session="s")
         await handle.wait()
-        assert [(event.run_id, event.session, event.text) for event in only(heard, OutputEmitted)] == [
-            (handle.id, "s", "thinking")
-        ]
+        assert [
+            (event.run_id, event.session, event.text) for event in only(heard, OutputEmitted)
+        ] == [(handle.id, "s", "thinking")]
         used = [(event.tokens_in, event.tokens_out) for event in only(heard, TokensUsed)]
         assert used == [(10, 5), (0, 1)]
 

@@ -39,9 +39,10 @@ async def deaf_sleep(seconds: float) -> None:
 
 
 class Recorder:
-    """An agent that writes down its turns. Each takes `takes` seconds, or what `spans` says for its text.
+    """An agent that writes down its turns.
 
-    A deaf one goes on for `deaf` seconds after it was cancelled, and then returns as if nothing had happened.
+    Each takes `takes` seconds, or what `spans` says for its text. A deaf one goes on for `deaf`
+    seconds after it was cancelled, and then returns as if nothing had happened.
     """
 
     def __init__(

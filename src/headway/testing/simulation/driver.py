@@ -127,7 +127,10 @@ class Driver(Teller):
             for seen in mirror.runs.values()
             if seen.session is session
             or seen.root is session
-            or any(above.session is session for above in seen.ancestors())
+            or any(
+                above.session is session and above.run.id in mirror.runs
+                for above in seen.ancestors()
+            )
         ]
         return self._stop(
             reached,
@@ -277,6 +280,8 @@ class Driver(Teller):
     def reset(self) -> None:
         mirror = self.mirror
         mirror.draining = mirror.closing = False
+        for lane in mirror.lanes.values():
+            lane.owed = 0
         before = tuple(mirror.attempts)
         self.witness.phase.resetting = True
         self.late += before

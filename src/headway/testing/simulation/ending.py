@@ -55,7 +55,9 @@ def check_returned(phase: Phase, seen: Seen) -> None:
         phase.returned = True
     elif phase.abandoned is seen:
         phase.abandoned = None
-    elif not phase.resetting:
+    elif phase.resetting:
+        seen.clears = False
+    else:
         broken(Invariant.SLOT_HELD, f"{seen} gave back its slots and has not returned")
 
 

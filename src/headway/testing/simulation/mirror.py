@@ -129,9 +129,8 @@ class Mirror:
 
     def admit(self, run: Run, parent: Seen | None, state: State) -> Seen:
         """A run is known from now on; it has no place yet."""
-        self._orders += 1
         session = self.session(run.session)
-        seen = Seen(run, self.lane(run.lane), self.agent(run.agent), session, state, self._orders)
+        seen = Seen(run, self.lane(run.lane), self.agent(run.agent), session, state)
         if parent is not None:
             seen.parent = parent
             seen.root = parent.root or parent.session
@@ -143,6 +142,8 @@ class Mirror:
     def line_up(self, seen: Seen, *, first: bool = False) -> None:
         """It takes its place: at the end, or in front of all; heartbeats step behind a message."""
         line = seen.session.line
+        self._orders += 1
+        seen.order = self._orders
         seen.state = State.QUEUED
         seen.where = Where.LINE
         seen.queued_at = self.now

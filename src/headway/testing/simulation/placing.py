@@ -48,7 +48,8 @@ def steerable(seen: Seen) -> Seen | None:
 def interrupts(mirror: Mirror, session: SeenSession, run: Run, settings: QueueSettings) -> bool:
     """Whether a message that comes now will cancel what its busy session is at."""
     if settings.mode is Mode.STEER and settings.steer_fallback is SteerFallback.INTERRUPT:
-        return _turn_for(mirror.agent(run.agent), session) is None
+        steered = _turn_for(mirror.agent(run.agent), session) is not None
+        return not steered and not session.only_beats
     return settings.mode is Mode.INTERRUPT
 
 

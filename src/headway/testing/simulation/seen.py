@@ -165,8 +165,8 @@ class Seen:
     agent: SeenAgent
     session: SeenSession
     state: State
-    order: int
-    """Its place in the order of admission."""
+    order: int = 0
+    """When it came into line, counted over all sessions."""
     parent: "Seen | None" = None
     root: SeenSession | None = None
     """The session whose stop reaches it too."""
