@@ -16,6 +16,7 @@ from headway.core.request import (
     Duration,
     SubmitOptions,
     agent_name,
+    check_option,
     queue_options,
     whole_number,
 )
@@ -215,7 +216,7 @@ class Headway:
 
     async def stop(self, session: str) -> Stopped:
         """`/stop`: cancel the session's oldest running turn."""
-        return await self.engine.stop(SessionKey(session))
+        return await self.engine.stop(_session(session))
 
     async def stop_all(
         self,
@@ -226,8 +227,11 @@ class Headway:
         route: Route | None = None,
     ) -> Stopped:
         """`/stopall`: end all of the session; messages sent before this arrive too late."""
+        for name, value in (("sent_at", sent_at), ("message_id", message_id), ("route", route)):
+            if value is not None:
+                check_option(name, value)
         return await self.engine.stop_all(
-            SessionKey(session),
+            _session(session),
             sent_at=None if sent_at is None else instant_of(sent_at, "sent_at"),
             message_id=message_id,
             route=route,
@@ -243,7 +247,11 @@ class Headway:
         route: Route | None = None,
     ) -> str | None:
         """Carry out a chat command and answer its reply; None if the text is no command (S-5, S-9)."""
-        key = SessionKey(session)
+        key = _session(session)
+        if not isinstance(text, str):
+            raise InvalidInput("text", text, "a string")
+        if route is not None:
+            check_option("route", route)
         match commands.parse(text):
             case None:
                 return None
@@ -270,7 +278,7 @@ class Headway:
     async def set_queue(self, session: str, **options: Unpack[QueueChoices]) -> None:
         """Give one session its own queue options; with none, it follows the wider settings again."""
         checked: QueueOptions | None = queue_options(options) if options else None
-        await self.engine.configure(SessionKey(session), checked)
+        await self.engine.configure(_session(session), checked)
 
     # Lanes and limits, live.
 
@@ -313,8 +321,11 @@ class Headway:
         cursor: str | None = None,
     ) -> RunPage:
         """Runs, newest first, a page at a time."""
-        if state is not None and state not in set(State):
-            raise UnknownName("state", state, State)
+        if state is not None and state not in tuple(State):
+            raise UnknownName("state", str(state), State)
+        for name, value in (("agent", agent), ("session", session), ("cursor", cursor)):
+            if value is not None and not isinstance(value, str):
+                raise InvalidInput(name, value, "a text")
         whole_number(1, 1000)(limit, "limit")
         checked = None if state is None else State(state)
         return await self.engine.runs(RunQuery(agent, session, checked, limit, cursor))
@@ -338,6 +349,11 @@ class Headway:
         if self._engine is None:
             raise NotRunning
         return self._engine
+
+
+def _session(key: str) -> SessionKey:
+    check_option("session", key)
+    return SessionKey(key)
 
 
 def _id(run: str | Handle) -> RunId:

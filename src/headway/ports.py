@@ -71,7 +71,7 @@ class Store(Protocol):
 
     async def close(self) -> None: ...
 
-    def admit(self, run: Run, *, retry: bool = False) -> Admission | Awaitable[Admission]:
+    def admit(self, run: Run, retry: bool = False) -> Admission | Awaitable[Admission]:
         """Keep a new run and take its session if nobody has it, in one step.
 
         A store in this process answers at once, a database later.

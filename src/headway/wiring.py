@@ -33,6 +33,8 @@ def build_engine(url: str, settings: Settings, clock: Clock | None = None) -> En
 
 
 def build_runner(function: AgentFunction) -> Runner:
+    if not callable(function):
+        raise InvalidInput("function", function, "a function that takes a Turn")
     return FunctionRunner(function)
 
 

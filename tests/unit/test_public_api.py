@@ -11,6 +11,7 @@ import headway
 import headway.testing
 
 PUBLIC = [
+    "AgentSettings",
     "Attachment",
     "Budget",
     "Draining",
@@ -19,6 +20,7 @@ PUBLIC = [
     "Handle",
     "Headway",
     "HeadwayError",
+    "Inbox",
     "InvalidInput",
     "InvariantBroken",
     "LaneCleared",
@@ -34,6 +36,7 @@ PUBLIC = [
     "Permanent",
     "QueueDropped",
     "QueueFull",
+    "QueueOptions",
     "QueueSettings",
     "RateLimited",
     "Reason",
@@ -44,7 +47,9 @@ PUBLIC = [
     "RunCancelled",
     "RunEnded",
     "RunFailed",
+    "RunPage",
     "RunView",
+    "Runner",
     "Sender",
     "SessionBusy",
     "SessionView",
@@ -126,6 +131,8 @@ def functions(thing: object, label: str) -> Iterator[tuple[str, Callable[..., ob
         if name.startswith("_") and name != "__init__":
             continue
         match member:
+            case types.FunctionType(__module__="typing"):
+                pass  # A protocol's own way to say that it cannot be made.
             case types.FunctionType():
                 yield f"{label}.{name}", member
             case property(fget=types.FunctionType() as getter):

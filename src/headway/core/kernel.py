@@ -106,7 +106,6 @@ class Kernel:
         self,
         run: Run,
         now: Instant,
-        *,
         epoch: int = 0,
         seq: int = 0,
         memory: SessionMemory | None = None,

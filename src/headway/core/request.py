@@ -100,8 +100,8 @@ class Composer:
         """The run that was asked for, or `InvalidInput` naming the field that is wrong."""
         if not isinstance(text, str):
             raise InvalidInput("text", text, "a string")
-        if len(text) * 4 > MAX_TEXT and len(text.encode(errors="replace")) > MAX_TEXT:
-            raise InvalidInput("text", text, f"at most {MAX_TEXT} bytes of UTF-8")
+        if not text.isascii() or len(text) > MAX_TEXT:
+            _check_text(text)
         session = options.get("session")
         if session is None or len(options) > 1 or parent is not None:
             return self._compose(run_id, text, _checked(options), now, parent)
@@ -109,7 +109,7 @@ class Composer:
         return Run(
             run_id,
             self._agent,
-            SessionKey(_name(session, "session")),
+            _name(session, "session"),  # type: ignore[arg-type]  # a SessionKey() call would cost as much again
             _MESSAGE,
             plain.lane,
             plain.priority,
@@ -176,6 +176,11 @@ class Composer:
         )
 
 
+def check_option(name: str, value: object) -> object:
+    """One option of a request by itself: the checked value, or `InvalidInput` naming it."""
+    return _CHECKS[name](value, name)
+
+
 def agent_name(value: object) -> AgentName:
     return AgentName(_name(value, "agent"))
 
@@ -189,6 +194,15 @@ def queue_options(options: Mapping[str, object]) -> QueueOptions:
         if value is not None:
             said[name] = _CHECKS[name](value, name)
     return _queue(said)
+
+
+def _check_text(text: str) -> None:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput("text", text, "Unicode text, without lone surrogates") from None
+    if size > MAX_TEXT:
+        raise InvalidInput("text", text, f"at most {MAX_TEXT} bytes of UTF-8")
 
 
 def _checked(options: Mapping[str, object]) -> dict[str, object]:

@@ -49,8 +49,9 @@ _ASSIGNED = State.ASSIGNED
 _QUEUED = State.QUEUED
 _RUNNING = State.RUNNING
 _PREEMPTED = Cut.PREEMPTED
-_STRAIGHT_ON = advance(_ASSIGNED, _RUNNING)
-"""Without hooks a run goes from assigned to running in one move."""
+_HEARTBEAT = Source.HEARTBEAT
+_STRAIGHT_ON = advance(advance(_QUEUED, _ASSIGNED), _RUNNING)
+"""Without hooks a run goes from queued through assigned to running in one move."""
 
 
 FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT, Cut.LOST})
@@ -175,8 +176,11 @@ class Stage:
         live.rank = now + live.run.priority * self._ageing
         if first:
             session.join_first(live)
-        else:
+        elif session.had_heartbeats or live.run.source is _HEARTBEAT:
             session.join(live)
+        else:
+            live.place = live.order
+            session.waiting.append(live)
 
     def refresh(self, session: SessionQueue) -> None:
         """Post the run that the session would start next; withdraw one that it no longer would."""
@@ -272,9 +276,10 @@ class Stage:
         if now - live.queued_at > self._wait_notice and not live.begun:
             ahead = live.lane.started - 1 - live.starts_before
             self.actions.append(NoteWait(live.run, now - live.queued_at, ahead))
-        live.state = advance(live.state, _ASSIGNED)
-        if not self.gated:
+        if live.state is _QUEUED and not self.gated:
             live.state = _STRAIGHT_ON
+        else:
+            live.state = advance(live.state, _ASSIGNED)
         ticket = live.ticket = self._tickets = self._tickets + 1
         live.attempt += 1
         live.begun = True

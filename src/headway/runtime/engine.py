@@ -99,12 +99,15 @@ class Engine:
         self._turns: dict[int, Turn] = {}
         self._left_behind: dict[int, Turn] = {}
         self._chores: set[asyncio.Task[None]] = set()
-        self._random = random.Random()  # noqa: TID251 - jitter of retries; the kernel only sees the number
+        self.random = random.Random()  # noqa: TID251 - jitter of retries; the kernel only sees the number
+        """Draws the jitter of retries; tests put a seeded one here."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scribe: asyncio.Task[None] | None = None
         self._nudge: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Instant | None = None
+        self._interrupted: KeyboardInterrupt | None = None
+        """Ctrl-C reached an agent: the run has its outcome, then the program its interrupt."""
         self._unstored: list[asyncio.Future[None]] = []
         self._kept_idle = 0
         self._rested: list[asyncio.Future[None]] = []
@@ -188,9 +191,10 @@ class Engine:
 
         Done at once where the store answers at once; else the rest is to be awaited.
         """
-        composer = self._composers.get(agent)
-        if composer is None:
-            raise UnknownName("agent", str(agent), self._agents)
+        try:
+            composer = self._composers[agent]
+        except (KeyError, TypeError):
+            raise UnknownName("agent", str(agent), self._agents) from None
         if self._scribe is None:
             raise NotRunning
         parent_id = self._live_parent(parent) if parent else None
@@ -200,7 +204,8 @@ class Engine:
             run = msgspec.structs.replace(run, lane=lane.name)
         if parent_id is None and self.kernel.stage.draining:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
-        admission = self._store.admit(run, retry=options.get("on_repeat") == "retry")
+        retry = len(options) > 1 and options.get("on_repeat") == "retry"
+        admission = self._store.admit(run, retry)
         if type(admission) is Granted:
             return self._submit(run, admission, run.submitted_at, parent)
         return self._submit_later(run, admission, parent)
@@ -219,9 +224,7 @@ class Engine:
         handle = self._handles[run.id] = Handle(self, run.id, parent)
         if self.bus.heard:
             self._publish_submitted(run)
-        refused = self.kernel.submit(
-            run, now, epoch=granted.epoch, seq=granted.seq, memory=granted.memory
-        )
+        refused = self.kernel.submit(run, now, granted.epoch, granted.seq, granted.memory)
         if self._nudge is not None:
             self._wake()
         if refused is not None:
@@ -588,18 +591,16 @@ class Engine:
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = Failed(describe(error))
             if isinstance(error, KeyboardInterrupt):
-                self._end_attempt(turn, ticket, ended)
-                raise
-        self._end_attempt(turn, ticket, ended)
-
-    def _end_attempt(self, turn: Turn, ticket: int, ended: Ended) -> None:
+                self._interrupted = error
         turn.over = True
-        jitter = 0.5 if type(ended) is Done else self._random.random()
+        jitter = 0.5 if type(ended) is Done else self.random.random()
         self.kernel.finished(ticket, ended, self._clock.now(), jitter=jitter)
         if self._turns.pop(ticket, None) is not None and self._rested and not self._turns:
             self._let_rest()
         if self._nudge is not None:
             self._wake()
+        if self._interrupted is not None:
+            raise self._interrupted
 
     async def _gate(self, turn: Turn) -> bool:
         """Call the hooks, then look once more whether the attempt is still wanted (S-11)."""

@@ -17,7 +17,9 @@ from headway.core.actions import (
     Remember,
     Start,
 )
+from headway.core.alarms import NEVER
 from headway.core.session import BLANK
+from headway.model.errors import InvalidInput
 from headway.model.outcome import Outcome
 from headway.model.run import Route, Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import Settings
@@ -29,6 +31,7 @@ from headway.ports import Admission, Clock, Duplicate, Granted, RunPage, RunQuer
 _UNHANDLED = frozenset({Reason.DRAINING, Reason.ORPHANED})
 """Endings in which no agent dealt with the message: it may be delivered again (S-8)."""
 
+_LONGEST_INSTANT = 20
 _FAILED_STATES = frozenset({State.FAILED, State.CANCELLED, State.REJECTED})
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
@@ -74,7 +77,7 @@ class MemoryStore:
     async def close(self) -> None:
         """Nothing to give back."""
 
-    def admit(self, run: Run, *, retry: bool = False) -> Admission:
+    def admit(self, run: Run, retry: bool = False) -> Admission:
         if run.message_id is not None or run.idempotency_key is not None:
             earlier = self._earlier(run, retry=retry)
             if earlier is not None:
@@ -107,16 +110,17 @@ class MemoryStore:
         return None if record is None else self._view(record)
 
     async def list(self, query: RunQuery) -> RunPage:
+        """Newest first. A cursor names the run to go on with, and its instant in case it is forgotten."""
         found: list[RunView] = []
-        started = query.cursor is None
-        for run_id in reversed(self._records):
-            if not started:
-                started = run_id == query.cursor
-                continue
-            view = self._view(self._records[run_id])
-            if _matches(query, view):
+        next_at, next_id = _position(query.cursor)
+        here = query.cursor is None
+        forgotten = next_id not in self._records
+        for record in reversed(self._records.values()):
+            view = self._view(record)
+            here = here or view.id == next_id or (forgotten and view.run.submitted_at < next_at)
+            if here and _matches(query, view):
                 if len(found) == query.limit:
-                    return RunPage(tuple(found), found[-1].id)
+                    return RunPage(tuple(found), f"{view.run.submitted_at}.{view.id}")
                 found.append(view)
         return RunPage(tuple(found))
 
@@ -172,9 +176,7 @@ class MemoryStore:
         records = self._records
         records[run.id] = finish
         finished.append((finish.at + retention, run.id))
-        while finished and (
-            finished[0][0] <= finish.at or len(finished) > settings.retained_runs
-        ):
+        while len(finished) > settings.retained_runs or (finished and finished[0][0] <= finish.at):
             run_id = finished.popleft()[1]
             if run_id not in self._pinned:
                 del records[run_id]
@@ -255,6 +257,16 @@ class MemoryStore:
 def _message_key(run: Run) -> _Key:
     place = run.session if run.route is None else ""
     return (f"message {place}", run.agent, run.route, run.message_id or "")
+
+
+def _position(cursor: str | None) -> tuple[Instant, RunId]:
+    """The instant and the id of the run that a page goes on with."""
+    if cursor is None:
+        return NEVER, RunId("")
+    at, _, run_id = cursor.partition(".")
+    if not (run_id and at.isascii() and at.isdigit() and len(at) <= _LONGEST_INSTANT):
+        raise InvalidInput("cursor", cursor, "the cursor of an earlier page")
+    return int(at), RunId(run_id)
 
 
 def _was_handled(outcome: Outcome) -> bool:

@@ -12,5 +12,18 @@ from headway.testing.clock import (
     run_virtual,
     virtual_time,
 )
+from headway.testing.inline import Inline
+from headway.testing.simulation.play import Finding, simulate
+from headway.testing.simulation.violation import Invariant
 
-__all__ = ["TimeStandsStill", "VirtualClock", "VirtualLoop", "run_virtual", "virtual_time"]
+__all__ = [
+    "Finding",
+    "Inline",
+    "Invariant",
+    "TimeStandsStill",
+    "VirtualClock",
+    "VirtualLoop",
+    "run_virtual",
+    "simulate",
+    "virtual_time",
+]

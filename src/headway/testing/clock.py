@@ -52,10 +52,9 @@ class VirtualClock:
 class _JumpingSelector(selectors.DefaultSelector):
     """Never waits for a timer: it tells the loop to jump there. Waits only for threads at work."""
 
-    def __init__(self, jump: Callable[[float], None], at_work: Callable[[], bool]) -> None:
+    def __init__(self, loop: "VirtualLoop") -> None:
         super().__init__()
-        self._jump = jump
-        self._at_work = at_work
+        self._loop = loop
         self._stands_since_s: float | None = None
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -63,12 +62,14 @@ class _JumpingSelector(selectors.DefaultSelector):
         if ready or timeout == 0:
             self._stands_since_s = None
             return ready
-        if self._at_work():
+        if self._loop.threads_at_work():
             return self._wait_for_threads()
         self._stands_since_s = None
+        if self._loop.tell_quiet():
+            return ready
         if timeout is None:
             raise TimeStandsStill("nothing is scheduled, and every task waits for something else")
-        self._jump(timeout)
+        self._loop.jump(timeout)
         return ready
 
     def _wait_for_threads(self) -> list[tuple[selectors.SelectorKey, int]]:
@@ -89,7 +90,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._calls: set[_Call] = set()
         self.virtual_origin = origin
         """Headway's clock follows a loop that has this: the instant of its second 0."""
-        super().__init__(_JumpingSelector(self._jump, self._threads_at_work))
+        self._quiet: list[asyncio.Future[None]] = []
+        super().__init__(_JumpingSelector(self))
 
     def time(self) -> float:
         return self._virtual_s
@@ -97,7 +99,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Args], Result], *args: *Args
     ) -> asyncio.Future[Result]:
-        """Pool threads stay alive when they have nothing to do, so calls are counted, not threads."""
+        """Threads of a pool live on with nothing to do, so calls are counted, not threads."""
         call = _Call()
         self._calls.add(call)
 
@@ -118,10 +120,35 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(done)
         return future
 
-    def _jump(self, seconds: float) -> None:
+    async def shutdown_default_executor(self, *timeout: float) -> None:
+        """Waits for a thread that joins the pool's threads, so the clock must stand."""
+        call = _Call()
+        self._calls.add(call)
+        try:
+            await super().shutdown_default_executor(*timeout)
+        finally:
+            self._calls.discard(call)
+
+    async def quiet(self) -> None:
+        """Return when all that can happen at this instant has happened; no time passes."""
+        waiter = self.create_future()
+        self._quiet.append(waiter)
+        await waiter
+
+    def tell_quiet(self) -> bool:
+        """For the selector: nothing can happen before time passes. False if nobody asked."""
+        waiters, self._quiet = self._quiet, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        return bool(waiters)
+
+    def jump(self, seconds: float) -> None:
+        """For the selector: time passes."""
         self._virtual_s += seconds
 
-    def _threads_at_work(self) -> bool:
+    def threads_at_work(self) -> bool:
+        """Whether the clock must stand."""
         return bool(self._calls) or any(
             thread.name.startswith(_AGENT_THREADS) and not _waits_for_a_loop(thread)
             for thread in threading.enumerate()
@@ -160,8 +187,8 @@ def virtual_time(
 def _waits_for_a_loop(thread: threading.Thread) -> bool:
     """Whether a sync agent is in `turn.wait_for`: then the clock must go on, or neither would.
 
-    Seen from its stack: it is inside `Future.result` of a future that is not done. Only the loop's own
-    thread, which asks this, can make it done, so the answer holds until the loop goes on.
+    Seen from its stack: it is inside `Future.result` of a future that is not done. Only the loop's
+    own thread, which asks this, can make it done, so the answer holds until the loop goes on.
     """
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the one way to see it
     for _ in range(_FRAMES_TO_RESULT):

@@ -18,6 +18,13 @@ def test_alarms_ring_by_time_then_by_order_of_setting() -> None:
     assert rung(alarms, 1000) == []
 
 
+def test_many_alarms_of_one_instant_ring_in_the_order_in_which_they_were_set() -> None:
+    alarms: Alarms[str] = Alarms()
+    for number in range(100):
+        alarms.set(10, f"bell{number}")
+    assert rung(alarms, 10) == [(10, f"bell{number}") for number in range(100)]
+
+
 def test_f5_an_alarm_rings_at_its_instant_not_before() -> None:
     alarms: Alarms[str] = Alarms()
     alarms.set(10, "a")

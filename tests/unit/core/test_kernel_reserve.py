@@ -183,6 +183,19 @@ def test_x5_no_churn_a_user_whose_provider_is_held_cuts_nobody() -> None:
     assert len(hand.cuts) == 2, "now both of them could start"
 
 
+def test_x5_no_churn_what_would_be_cut_at_once_does_not_start() -> None:
+    """Older, and of an agent with nothing in flight: it still lets the user's turn go first."""
+    hand = ByHand(lanes={"main": 0}, agents={"bg": AgentSettings(preemptible=True)})
+    hand.submit("b", "bg", priority=10)
+    hand.wait(60 * MINUTE)
+    hand.submit("user")
+    hand.set_lane("main", 1)
+    assert hand.running == ["user"]
+    hand.end("user")
+    assert hand.running == ["b"]
+    assert hand.cuts == []
+
+
 def test_x5_no_churn_when_the_agents_budget_is_used_up() -> None:
     budget = AgentSettings(budget=Budget(runs_per_minute=1))
     hand = ByHand(lanes={"main": 1}, agents={"bg": AgentSettings(preemptible=True), "u": budget})

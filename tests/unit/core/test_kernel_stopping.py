@@ -147,6 +147,42 @@ def test_x3_descendants_are_reached_after_the_one_in_between_has_ended() -> None
     assert {name for name, _ in hand.cuts} == {"top", "bottom"}
 
 
+CUTS = {
+    "timeout": Cut.TIMED_OUT,
+    "deadline": Cut.DEADLINE,
+    "interrupt": Cut.SUPERSEDED,
+    "preempted": Cut.PREEMPTED,
+    "drained": Cut.DRAINED,
+}
+
+
+@pytest.mark.parametrize("how", CUTS)
+def test_x3_however_a_turn_is_cut_what_it_started_is_stopped_with_it(how: str) -> None:
+    """Nobody waits for it any more; another attempt of the turn would start it anew."""
+    hand = ByHand(lanes={"main": 1, "subagent": 1})
+    bound = {how: "5s"} if how in {"timeout", "deadline"} else {}
+    hand.submit("turn", "a", session="s", priority=10, preemptible=True, **bound)
+    hand.submit("child", parent="turn")
+    hand.submit("waiting child", parent="turn")
+    hand.submit("grandchild", parent="child", lane="team")
+    match how:
+        case "interrupt":
+            hand.submit("new", session="s", mode="interrupt")
+        case "preempted":
+            hand.submit("user")
+        case "drained":
+            hand.drain(keep_waiting=True)
+            hand.cut_all()
+        case _:
+            hand.wait(5 * SECOND)
+    assert sorted(hand.cuts) == [
+        ("child", Cut.STOPPED),
+        ("grandchild", Cut.STOPPED),
+        ("turn", CUTS[how]),
+    ]
+    assert hand.ending("waiting child") == STOPPED
+
+
 def test_s9_messages_sent_before_a_stop_all_are_stale_by_time_or_by_number() -> None:
     hand = ByHand()
     hand.stop_all("s", sent_at=NOON + MINUTE, message_id="100")

@@ -26,7 +26,7 @@ from headway.model.events import (
     RunSubmitted,
 )
 from headway.testing import virtual_time
-from tests.unit.runtime.worlds import Recorder, each, hear, moment, only, with_agents
+from tests.unit.runtime.worlds import Recorder, each, endings, hear, moment, only, with_agents
 
 Scenario = Callable[[Headway], Awaitable[None]]
 
@@ -296,11 +296,11 @@ async def test_x6_a_provider_that_asks_for_a_pause_is_heard_once_per_pause() -> 
 @virtual_time
 async def test_r2_when_the_engine_itself_breaks_every_caller_is_told() -> None:
     async with _world() as hw:
+        handles = [await hw.submit("a", text, session="s") for text in each(3)]
         hw.engine.bus.tap(break_at_the_end)
-        for text in each(3):
-            handle = await hw.submit("a", text, session="s")
-            with pytest.raises(RunFailed, match="a bug"):
-                await handle.reply()
+        assert await endings(*handles) == ["done", "failed/error", "failed/error"]
+        with pytest.raises(RunFailed, match="a bug"):
+            await handles[2].reply()
         with pytest.raises(NotRunning):
             await hw.submit("a", "more")
 

@@ -5,8 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
-from headway import Mode, Sender, SessionBusy, Turn
+from headway import Mode, QueueSettings, Sender, SessionBusy, Turn
 from headway.model.events import AttemptAbandoned, LateResult, RunsMerged
+from headway.model.time import SECOND
 from headway.testing import virtual_time
 from tests.unit.runtime.worlds import (
     ANN,
@@ -206,6 +207,41 @@ async def test_s_collect_waits_for_a_quiet_window_from_the_last_arrival() -> Non
         await last.wait()
         assert recorder.started == ["first", "x\ny"]
         assert recorder.started_at == pytest.approx([0, 8]), "4 s after y came at 4"
+
+
+@virtual_time
+async def test_s_collect_waits_for_others_whose_words_may_still_be_merged() -> None:
+    """The running turn ends at 5 s, but the last message came at 3 s: it is quiet at 7 s."""
+    recorder = Recorder(takes=5)
+    carl = Sender("carl", "owner")
+    async with with_agents(
+        recorder, queue=QueueSettings(mode=Mode.COLLECT, debounce=4 * SECOND)
+    ) as hw:
+        await hw.submit("a", "first", session="s")
+        await hw.submit("a", "x", session="s", route=CHAT, sender=ANN)
+        await asyncio.sleep(3)
+        last = await hw.submit("a", "y", session="s", route=CHAT, sender=carl)
+        await last.wait()
+        assert recorder.started == ["first", "x\ny"]
+        assert recorder.started_at == pytest.approx([0, 7])
+
+
+@virtual_time
+async def test_s_collect_with_a_steady_stream_of_many_senders_does_not_starve() -> None:
+    """The quiet window has the bound of the debounce window: five times its setting."""
+    recorder = Recorder(takes=1)
+    async with with_agents(
+        recorder, queue=QueueSettings(mode=Mode.COLLECT, debounce=2 * SECOND)
+    ) as hw:
+        await hw.submit("a", "first", session="s")
+        for number in range(40):
+            sender = Sender(f"guest {number}")
+            await hw.submit("a", str(number), session="s", route=CHAT, sender=sender)
+            await asyncio.sleep(1)
+        await asyncio.sleep(20)
+        assert recorder.started_at[1] <= 12
+        spoken = "\n".join(recorder.started[1:]).split("\n")
+        assert spoken == [str(number) for number in range(40)]
 
 
 @virtual_time

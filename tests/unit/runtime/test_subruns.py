@@ -153,6 +153,22 @@ async def test_l4_a_parent_that_stops_waiting_works_on_but_nothing_else_starts()
 
 
 @virtual_time
+async def test_l4_a_parent_that_stops_waiting_can_lend_its_slot_again() -> None:
+    tree = Tree({"main": 1})
+
+    @tree.hw.agent("hasty")
+    async def hasty(turn: Turn) -> str:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(turn.delegate("leaf", "slow", lane="main"), 1)
+        return await turn.delegate("leaf", "quick", lane="main")
+
+    async with tree.hw as hw:
+        tree.leaf.spans = {"slow": 10}
+        assert await hw.send("hasty") == "re: quick"
+        assert now_s() == pytest.approx(2), "not behind the child that it no longer waits for"
+
+
+@virtual_time
 async def test_l4_a_child_that_nobody_waits_for_takes_its_turn_in_the_lane() -> None:
     tree = Tree({"main": 1})
 

@@ -10,7 +10,7 @@ import pytest
 from headway import Headway, Turn
 from headway.model.time import HOUR, SECOND
 from headway.runtime.clock import clock_for
-from headway.testing import TimeStandsStill, VirtualClock, VirtualLoop, run_virtual, virtual_time
+from headway.testing import TimeStandsStill, VirtualClock, run_virtual, virtual_time
 from headway.testing import clock as virtual
 
 
@@ -82,27 +82,24 @@ def test_an_idle_pool_thread_does_not_stop_the_clock() -> None:
 def test_the_clock_stands_for_a_call_that_nobody_waits_for_any_more() -> None:
     release = threading.Event()
 
-    async def leave_behind() -> list[float]:
+    async def leave_behind() -> list[bool]:
         loop = asyncio.get_running_loop()
-        times: list[float] = []
-        call = loop.run_in_executor(None, release.wait)
-        await asyncio.sleep(0)
-        while not _has_begun(loop):
-            await asyncio.sleep(0)
+        begun = asyncio.Event()
+        released: list[bool] = []
+
+        def work() -> None:
+            loop.call_soon_threadsafe(begun.set)
+            release.wait()
+
+        call = loop.run_in_executor(None, work)
+        await begun.wait()
         call.cancel()
-        loop.call_later(3600, lambda: times.append(loop.time()))
-        threading.Timer(0.02, release.set).start()
-        await asyncio.sleep(0)
-        times.append(loop.time())
+        loop.call_later(3600, lambda: released.append(release.is_set()))
+        threading.Timer(0.05, release.set).start()
         await asyncio.sleep(7200)
-        return times
+        return released
 
-    assert run_virtual(leave_behind()) == [0, 3600]
-
-
-def _has_begun(loop: asyncio.AbstractEventLoop) -> bool:
-    assert isinstance(loop, VirtualLoop)
-    return all(call.begun for call in loop._calls)
+    assert run_virtual(leave_behind()) == [True]
 
 
 def test_a_thread_that_never_ends_fails_loudly(monkeypatch: pytest.MonkeyPatch) -> None:

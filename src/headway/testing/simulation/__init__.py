@@ -1,5 +1,6 @@
 """The parts of the simulator: how a random history is drawn, told to a kernel, and checked.
 
+    play                 one history from its seed to its end
     worlds, history      draw what happens (the only place with randomness)
     driver, telling      tell the kernel, one thing at a time
     witness              follows its actions; placing, starting, ending and merging judge them

@@ -1,6 +1,6 @@
 """Tells a kernel one thing and has all that comes of it checked; keeps the log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from typing import TypeVar
 
@@ -56,8 +56,16 @@ class Teller:
         self.tell(lambda kernel: kernel.time_passed(now), ("time passes",), twin=False)
         check_instants(self.mirror)
 
-    def tell(self, call: Callable[[Kernel], Answer], what: Doing, *, twin: bool = True) -> Answer:
-        """Call the kernel; every action is checked in its turn."""
+    def tell(
+        self,
+        call: Callable[[Kernel], Answer],
+        what: Doing,
+        *,
+        allowed: Collection[Answer] | None = None,
+        invariant: Invariant = Invariant.VERDICT,
+        twin: bool = True,
+    ) -> Answer:
+        """Call the kernel; its answer must be an allowed one, and every action is checked in turn."""
         try:
             answer = call(self.kernel)
         except Exception as error:
@@ -65,6 +73,9 @@ class Teller:
             raise Violation(Invariant.CRASH, f"{type(error).__name__}: {error}") from error
         actions = self.kernel.take_actions()
         self.log.append((self.now, what, actions))
+        if allowed is not None and answer not in allowed:
+            doing = " ".join(map(str, what))
+            broken(invariant, f"{doing}: answered {answer!r}, not one of {allowed}")
         for action in actions:
             self.witness.heed(action)
             self._note(action)
