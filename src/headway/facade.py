@@ -119,9 +119,7 @@ class Headway:
 
         return register
 
-    def add_agent(
-        self, name: str, runner: Runner, settings: AgentSettings | None = None
-    ) -> None:
+    def add_agent(self, name: str, runner: Runner, settings: AgentSettings | None = None) -> None:
         """Register any runner as an agent."""
         checked = agent_name(name)
         if checked in self._agents:
@@ -198,9 +196,7 @@ class Headway:
         handle = await self.submit(agent, text, **options)
         return await handle.reply()
 
-    async def submit(
-        self, agent: str, text: str = "", **options: Unpack[SubmitOptions]
-    ) -> Handle:
+    async def submit(self, agent: str, text: str = "", **options: Unpack[SubmitOptions]) -> Handle:
         """Ask an agent and go on; the handle waits, streams, cancels. Raises if the run is refused at once."""
         if self._engine is None:
             raise NotRunning

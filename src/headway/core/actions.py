@@ -182,5 +182,3 @@ class Stopped(Value, frozen=True):
         if self.waiting:
             parts.append(f"{self.waiting} waiting")
         return f"{' and '.join(parts)} stopped" if parts else "nothing to stop"
-
-

@@ -9,7 +9,9 @@ from headway.model.run import QueueOptions
 from headway.model.value import Value
 from headway.model.words import Mode
 
-_COMMAND = re.compile(r"/(stop|stopall|queue)(?:@\S+)?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
+_COMMAND = re.compile(
+    r"/(stop|stopall|queue)(?:@\S+)?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL
+)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _ALLOWED = (
     "/queue status, clear or reset, or a mode and options such as "

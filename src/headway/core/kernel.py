@@ -251,9 +251,15 @@ class Kernel:
         session.cut_off(stage.now if sent_at is None else sent_at, message_id, route)
         stage.actions.append(Remember(key, session.memory, session.epoch))
         reached = [*session.running, *session.waiting, *self._buffered(session)]
-        reached += [
-            live for live in stage.runs.values() if live.session is session and live not in reached
-        ] if session.later else []
+        reached += (
+            [
+                live
+                for live in stage.runs.values()
+                if live.session is session and live not in reached
+            ]
+            if session.later
+            else []
+        )
         reached += [live for live in session.offspring or () if live not in reached]
         reached += [
             below
@@ -315,9 +321,7 @@ class Kernel:
             lending.end_wait(parent, live)
             self.stage.fill_all()
 
-    def estimated(
-        self, key: SessionKey, now: Instant, tokens: int = 0, window: int = 0
-    ) -> None:
+    def estimated(self, key: SessionKey, now: Instant, tokens: int = 0, window: int = 0) -> None:
         """The answer to `AskEstimate`; a window of 0 means that nothing is known (S-2)."""
         self._advance(now)
         session = self.stage.sessions.get(key)
@@ -506,7 +510,9 @@ class Kernel:
         if len(parts) > 1:
             live = stage.merge(parts)
             live.width = parts[0].width
-        settings = self._rules.resolve(parts[-1].run.queue, session.memory.options, parts[-1].run.route)
+        settings = self._rules.resolve(
+            parts[-1].run.queue, session.memory.options, parts[-1].run.route
+        )
         self._queue_message(live, settings)
         self._settle(session)
 
@@ -628,8 +634,10 @@ class Kernel:
         if cut is Cut.PREEMPTED:
             live.attempt -= 1
             stage.queue_again(live, cut=cut)
-        elif cut is Cut.DRAINED and live.attempt < live.run.max_attempts and (
-            again or stage.keep_waiting
+        elif (
+            cut is Cut.DRAINED
+            and live.attempt < live.run.max_attempts
+            and (again or stage.keep_waiting)
         ):
             stage.queue_again(live, cut=cut)
         else:

@@ -64,9 +64,7 @@ class SubmitOptions(TypedDict, total=False):
     on_repeat: Literal["replay", "retry"]
 
 
-QUEUE_OPTIONS = frozenset(
-    {"mode", "cap", "drop", "debounce", "steer_fallback", "max_concurrent"}
-)
+QUEUE_OPTIONS = frozenset({"mode", "cap", "drop", "debounce", "steer_fallback", "max_concurrent"})
 
 
 class _Plain(Value, frozen=True):
@@ -359,4 +357,3 @@ AGENT_CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "retries": whole_number(0, 1_000),
 }
 """Options of an agent, each with its check."""
-

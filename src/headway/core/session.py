@@ -69,9 +69,7 @@ class SessionQueue(Moving, eq=False):
 
     @property
     def only_heartbeats_run(self) -> bool:
-        return bool(self.running) and all(
-            live.run.source is _HEARTBEAT for live in self.running
-        )
+        return bool(self.running) and all(live.run.source is _HEARTBEAT for live in self.running)
 
     def busy_for(self, width: int) -> bool:
         """Whether a message that allows `width` at once must wait for others of the session."""
@@ -221,15 +219,15 @@ class QueueRules:
 
 def with_options(options: QueueOptions, change: QueueOptions) -> QueueOptions:
     """The options with everything that the change says."""
-    said = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not None}
+    said = {
+        name: value for name, value in msgspec.structs.asdict(change).items() if value is not None
+    }
     return msgspec.structs.replace(options, **said)
 
 
 def overlaid(settings: QueueSettings, options: QueueOptions) -> QueueSettings:
     """The settings with everything that the options say."""
     said = {
-        name: value
-        for name, value in msgspec.structs.asdict(options).items()
-        if value is not None
+        name: value for name, value in msgspec.structs.asdict(options).items() if value is not None
     }
     return msgspec.structs.replace(settings, **said) if said else settings

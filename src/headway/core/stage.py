@@ -4,7 +4,6 @@
 never disagree. Every change of a run's state is made here, through `lifecycle.advance`.
 """
 
-
 import msgspec
 
 from headway.core import lending
@@ -393,7 +392,12 @@ class Stage:
         self.actions.append(Abandon(live.run, live.ticket))
 
     def queue_again(
-        self, live: LiveRun, *, until: Instant | None = None, cut: Cut | None = None, error: str = ""
+        self,
+        live: LiveRun,
+        *,
+        until: Instant | None = None,
+        cut: Cut | None = None,
+        error: str = "",
     ) -> None:
         """The run lives on after a cut or failed attempt: it keeps its place and holds its session (R-5)."""
         if self.draining and not self.keep_waiting:
@@ -616,5 +620,3 @@ class Stage:
             if session.quiet_alarm is not None:
                 self.alarms.cancel(session.quiet_alarm)
             self.actions.append(Release(session.key, session.epoch, session.seen))
-
-

@@ -414,9 +414,7 @@ class Engine:
         self._wake()
         turn = self._turns.get(ticket)
         if taken and turn is not None:
-            self._publish(
-                lambda at: events.MessageSteered(at=at, message=message, into=turn.id)
-            )
+            self._publish(lambda at: events.MessageSteered(at=at, message=message, into=turn.id))
         return taken
 
     async def delegate(
@@ -511,9 +509,7 @@ class Engine:
                     )
             case Abandon(run=run, ticket=ticket):
                 self._leave_behind(ticket)
-                self.bus.publish(
-                    events.AttemptAbandoned(at=now, run_id=run.id, agent=run.agent)
-                )
+                self.bus.publish(events.AttemptAbandoned(at=now, run_id=run.id, agent=run.agent))
             case Steer(message=message, into=into):
                 if (turn := self._turns.get(into)) is not None:
                     turn.inbox.offer(message)
@@ -699,9 +695,7 @@ class Engine:
             return None
 
     def _publish_failed(self, name: str, error: str) -> None:
-        self.bus.publish(
-            events.CallbackFailed(at=self._clock.now(), callback=name, error=error)
-        )
+        self.bus.publish(events.CallbackFailed(at=self._clock.now(), callback=name, error=error))
 
     async def _ask_estimate(self, session: SessionKey) -> None:
         tokens = window = 0
@@ -810,9 +804,7 @@ class Engine:
             )
         )
 
-    def _publish_stopped(
-        self, session: SessionKey, stopped: Stopped, *, everything: bool
-    ) -> None:
+    def _publish_stopped(self, session: SessionKey, stopped: Stopped, *, everything: bool) -> None:
         self._publish(
             lambda at: events.SessionStopped(
                 at=at,

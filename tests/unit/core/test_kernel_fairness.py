@@ -136,6 +136,15 @@ def test_f2_background_and_tasks_of_one_agent_are_one_line() -> None:
     assert order_of(hand) == ["first", "task", "message", "background", "background task"]
 
 
+def test_f2_a_task_of_another_agent_has_its_turn_among_messages() -> None:
+    """The agent whose message just ended is at hand, but it is not the one that is next."""
+    hand = ByHand(lanes={"main": 1})
+    for name, source in (("a0", "message"), ("a1", "message"), ("b0", "task")):
+        hand.submit(name, name[0], source=source)
+    hand.end("a0")
+    assert hand.running == ["b0"]
+
+
 def test_f2_inside_an_agent_priority_holds_also_when_nobody_was_served_yet() -> None:
     hand = ByHand(lanes={"main": 0})
     hand.submit("b", "b", priority=9)

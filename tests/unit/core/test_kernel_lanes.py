@@ -128,6 +128,15 @@ def test_l3_a_lane_belongs_to_the_run_not_to_the_sessions_first_run() -> None:
     assert hand.running == ["z"]
 
 
+def test_l3_s1_a_start_lets_the_next_of_its_session_go_in_another_lane() -> None:
+    hand = ByHand(lanes={"main": 0})
+    hand.submit("x", session="s", max_concurrent=2)
+    hand.submit("y", session="s", max_concurrent=2, lane="team")
+    assert hand.running == []
+    hand.set_lane("main", 1)
+    assert hand.running == ["x", "y"]
+
+
 def test_l5_clearing_a_lane_ends_what_waits_and_leaves_what_runs() -> None:
     hand = ByHand(lanes={"main": 1})
     hand.submit("running")

@@ -183,6 +183,17 @@ def test_x3_however_a_turn_is_cut_what_it_started_is_stopped_with_it(how: str) -
     assert hand.ending("waiting child") == STOPPED
 
 
+def test_x3_what_waits_behind_a_stopped_sub_run_goes_on() -> None:
+    hand = ByHand(lanes={"subagent": 0})
+    hand.submit("turn", timeout="5s")
+    hand.submit("child", parent="turn", session="t")
+    hand.submit("behind it", session="t")
+    assert hand.running == ["turn"]
+    hand.wait(5 * SECOND)
+    assert hand.ending("child") == STOPPED
+    assert hand.running == ["turn", "behind it"]
+
+
 def test_s9_messages_sent_before_a_stop_all_are_stale_by_time_or_by_number() -> None:
     hand = ByHand()
     hand.stop_all("s", sent_at=NOON + MINUTE, message_id="100")

@@ -21,7 +21,7 @@ from headway.testing.simulation.ledger import Ledger
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.seen import FINAL_CUTS, Seen, SeenLane, Where
 from headway.testing.simulation.starting import ready
-from headway.testing.simulation.violation import Invariant, broken
+from headway.testing.simulation.violation import Invariant, Violation, broken
 
 
 def check_instants(mirror: Mirror) -> None:
@@ -122,8 +122,12 @@ def _check_yielding(mirror: Mirror, lane: SeenLane) -> None:
 
 def check_why(mirror: Mirror, kernel: Kernel, seen: Seen, *, whole: bool) -> None:
     """The rule that is said to hold this run really holds it; `whole` asks for all that is said."""
-    live = kernel.stage.runs[seen.run.id]
-    rule, until, by = holding_rule(kernel, live)
+    try:
+        rule, until, by = holding_rule(kernel, kernel.stage.runs[seen.run.id])
+        answer = explain(kernel, seen.run.id) if whole else None
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise Violation(Invariant.TWIN, f"asking why {seen} waits: {what}") from error
     true = dict(all_bars(mirror, seen))
     if rule not in true:
         broken(Invariant.WHY, f"{seen} is said to be held by {rule}; true are {list(true)}")
@@ -132,10 +136,8 @@ def check_why(mirror: Mirror, kernel: Kernel, seen: Seen, *, whole: bool) -> Non
     blocker = _blocker(seen, rule)
     if by != blocker:
         broken(Invariant.WHY, f"{seen} is said to be held by {rule} of {by}, not {blocker}")
-    if whole:
-        answer = explain(kernel, seen.run.id)
-        if answer is None or (answer.rule, answer.until, answer.by) != (rule, until, by):
-            broken(Invariant.WHY, f"{seen}: {answer} does not say {rule}")
+    if answer is not None and (answer.rule, answer.until, answer.by) != (rule, until, by):
+        broken(Invariant.WHY, f"{seen}: {answer} does not say {rule}")
     if any(not isinstance(action, AskEstimate) for action in kernel.stage.actions):
         broken(Invariant.TWIN, f"asking why {seen} waits made {kernel.stage.actions}")
 

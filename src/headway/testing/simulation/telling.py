@@ -65,7 +65,7 @@ class Teller:
         invariant: Invariant = Invariant.VERDICT,
         twin: bool = True,
     ) -> Answer:
-        """Call the kernel; its answer must be an allowed one, and every action is checked in turn."""
+        """Call the kernel; its answer must be an allowed one, and each action is checked."""
         try:
             answer = call(self.kernel)
         except Exception as error:
