@@ -28,7 +28,9 @@ from headway.model.views import LaneView, RunView, SessionView, Why
 from headway.model.words import State
 from headway.ports import Clock, RunPage, RunQuery
 from headway.runtime.bus import Listener
-from headway.runtime.engine import Engine, Hook, TokenEstimate, WaitCallback
+from headway.runtime.attempts import Hook
+from headway.runtime.callbacks import TokenEstimate, WaitCallback
+from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
 from headway.runners.function import AgentFunction
 from headway.turn import Runner
@@ -155,8 +157,8 @@ class Headway:
         engine = build_engine(self._store, self.settings, self._clock)
         for name, (runner, settings) in self._agents.items():
             engine.register(name, runner, settings)
-        engine.before = self._before
-        engine.on_wait = self._on_wait
+        engine.attempts.before = self._before
+        engine.callbacks.on_wait = self._on_wait
         if self._estimate is not None:
             engine.set_estimate(self._estimate)
         await engine.start()

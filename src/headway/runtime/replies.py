@@ -1,9 +1,15 @@
 """From what an agent returned or raised to what its outcome says."""
 
+import asyncio
+import math
+
 import msgspec
 
-from headway.model.errors import Permanent
+from headway.core.actions import Ended, Failed, Limited
+from headway.model.errors import InvalidInput, Permanent, RateLimited, Refuse
 from headway.model.outcome import Json, Reply
+from headway.model.time import SECOND, Span, span
+from headway.model.words import Reason
 
 MAX_ERROR = 2_000
 
@@ -25,7 +31,34 @@ def reply_of(result: object) -> Reply:
     return Reply(data=data)
 
 
+def ending_of(error: BaseException) -> Ended:
+    """How an attempt ended that raised."""
+    match error:
+        case asyncio.CancelledError():
+            return Failed("the agent cancelled itself")
+        case RateLimited():
+            try:
+                return Limited(_pause(error.retry_after), str(error))
+            except InvalidInput as wrong:
+                return Failed(describe(wrong), permanent=True)
+        case Refuse():
+            return Failed(str(error), Reason.REFUSED, permanent=True)
+        case Permanent():
+            return Failed(describe(error), permanent=True)
+        case _:
+            return Failed(describe(error))
+
+
 def describe(error: BaseException) -> str:
     """One line that says what was raised."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 1]}…"
+
+
+def _pause(retry_after: object) -> Span:
+    """Seconds as a number, as providers answer them, or a duration."""
+    if isinstance(retry_after, int | float) and not isinstance(retry_after, bool):
+        if not math.isfinite(retry_after) or not 0 <= retry_after <= 10_000_000:
+            raise InvalidInput("retry_after", retry_after, "seconds from 0 to 10,000,000")
+        return round(retry_after * SECOND)
+    return span(retry_after, "retry_after")

@@ -232,6 +232,23 @@ def test_l4_the_width_of_the_session_still_binds_children() -> None:
     assert hand.running == ["parent", "two"]
 
 
+def test_l4_l2_a_parent_that_stops_waiting_works_on_and_nothing_starts_before_there_is_room() -> (
+    None
+):
+    """It cannot be made to wait again, nor the sub-run to end: the lane makes up for it afterwards."""
+    hand = ByHand(lanes={"main": 1})
+    hand.submit("parent")
+    delegate(hand, "parent", "child")
+    hand.submit("stranger")
+    hand.resumes("parent", "child")
+    assert hand.running == ["parent", "child"]
+    hand.end("parent")
+    assert hand.running == ["child"]
+    hand.end("child")
+    assert hand.running == ["stranger"]
+    assert in_use(hand) == 1
+
+
 def test_l4_views_count_a_lent_slot_once_it_is_used_twice() -> None:
     hand = ByHand(lanes={"main": 1})
     hand.submit("parent")

@@ -208,6 +208,17 @@ async def test_s7_a_window_emptied_by_cancelling_closes_and_leaves_nothing() -> 
 
 
 @virtual_time
+async def test_s7_an_emptied_window_does_not_close_the_next_one_early() -> None:
+    recorder = Recorder(takes=0)
+    async with with_agents(recorder) as hw:
+        handle = await hw.submit("a", "x", session="s", debounce="1s")
+        await asyncio.sleep(0.5)
+        await handle.cancel()
+        await hw.send("a", "y", session="s", debounce="1s")
+        assert recorder.started_at == pytest.approx([1.5])
+
+
+@virtual_time
 async def test_s7_a_deadline_can_pass_inside_the_window() -> None:
     recorder = Recorder()
     async with with_agents(recorder) as hw:

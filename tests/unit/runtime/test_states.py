@@ -1,7 +1,7 @@
 """R-1 and R-5: the table of states, and what a run that is tried again keeps."""
 
 import asyncio
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 
@@ -144,3 +144,25 @@ async def test_r5_a_preempted_run_keeps_its_id_its_place_and_its_attempts() -> N
         assert [turn.attempt for turn in background.turns] == [1, 1, 1]
         assert [event.cut for event in only(heard, RunQueuedAgain)] == [Cut.PREEMPTED]
         assert (await cut.wait()).ok
+
+
+@virtual_time
+async def test_c9_retries_wait_2_4_and_8_seconds_each_a_quarter_more_or_less() -> None:
+    starts: dict[str, list[float]] = {}
+    hw = Headway()
+
+    @hw.agent("a")
+    async def agent(turn: Turn) -> str:
+        starts.setdefault(turn.session, []).append(now_s())
+        raise ValueError
+
+    async with hw:
+        handles = [await hw.submit("a", "x", session=f"s{n}", retries=3) for n in range(20)]
+        for handle in handles:
+            await handle.wait()
+        waits = [[after - before for before, after in pairwise(times)] for times in starts.values()]
+        for first, second, third in waits:
+            assert 1.5 <= first <= 2.5
+            assert 3 <= second <= 5
+            assert 6 <= third <= 10
+        assert len({first for first, _, _ in waits}) > 10, "they do not come back as one herd"

@@ -169,6 +169,7 @@ async def test_s9_messages_sent_before_the_cutoff_are_stale() -> None:
         await asyncio.sleep(100)
         await hw.stop_all("s", sent_at=START + timedelta(seconds=90))
         assert await _is_stale(hw, sent_at=START + timedelta(seconds=89))
+        assert not await _is_stale(hw, sent_at=START + timedelta(seconds=90)), "not before it"
         assert not await _is_stale(hw, sent_at=START + timedelta(seconds=91))
         assert not await _is_stale(hw), "without a time or an id nothing says that it is old"
 

@@ -1,0 +1,153 @@
+"""The attempts that run here: each a task of its own, known by its ticket.
+
+This table takes the place of a task group, because an attempt that ignores its cancellation must be left behind
+(S-3), not waited for. Whatever happens in an attempt, the kernel is told of its end exactly once.
+"""
+
+import asyncio
+import inspect
+import random
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from headway.core.actions import Done, Ended, Failed, Start
+from headway.core.kernel import Kernel
+from headway.model.errors import TurnOver
+from headway.model.run import AgentName, RunId, SessionKey
+from headway.model.words import Cut
+from headway.ports import Clock, Desk
+from headway.runtime.replies import ending_of, reply_of
+from headway.turn import Runner, Turn, with_note
+
+Hook: TypeAlias = Callable[[Turn], object]
+
+
+class Attempts:
+    """Starts, cancels and leaves behind attempts, and tells the kernel when they return."""
+
+    def __init__(
+        self, desk: Desk, kernel: Kernel, clock: Clock, wake: Callable[[], None]
+    ) -> None:
+        self._desk = desk
+        self._kernel = kernel
+        self._clock = clock
+        self._wake = wake
+        self.runners: dict[AgentName, Runner] = {}
+        self.before: list[Hook] = []
+        self.random = random.Random()
+        """Draws the jitter of retries; tests put a seeded one here."""
+        self._turns: dict[int, Turn] = {}
+        self._left_behind: dict[int, Turn] = {}
+        self._resting: list[asyncio.Future[None]] = []
+        self._interrupted: KeyboardInterrupt | None = None
+        """Ctrl-C reached an agent: its run has its outcome first, then the program gets the interrupt."""
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def get(self, ticket: int) -> Turn | None:
+        return self._turns.get(ticket)
+
+    def parent_of(self, ticket: int) -> RunId:
+        """The run of a turn that may still start others (X-3)."""
+        turn = self._turns.get(ticket)
+        if turn is None or turn.over or turn.cut is not None:
+            raise TurnOver(RunId("" if turn is None else turn.id))
+        return turn.id
+
+    def begin(self, start: Start, loop: asyncio.AbstractEventLoop) -> None:
+        ticket = start.ticket
+        run = start.run
+        text = with_note(run) if run.overflow else run.text
+        turn = self._turns[ticket] = Turn(self._desk, loop, start, run, text)
+        turn.task = loop.create_task(self._attempt(turn, ticket))
+
+    def cancel(self, ticket: int, cut: Cut) -> None:
+        """Ask an attempt to end. One that has not taken its first step sees it then."""
+        turn = self._turns.get(ticket)
+        if turn is None:
+            return
+        turn.cut = cut
+        if turn.begun and turn.task is not None:
+            turn.task.cancel(cut)
+        turn.wake_threads()
+
+    def cancel_sessions(self, lost: Iterable[SessionKey]) -> None:
+        """Another node decides for these sessions now: their attempts here must end."""
+        sessions = frozenset(lost)
+        for ticket, turn in tuple(self._turns.items()):
+            if turn.session in sessions:
+                self.cancel(ticket, Cut.LOST)
+
+    def leave_behind(self, ticket: int) -> None:
+        turn = self._turns.pop(ticket, None)
+        if turn is not None:
+            turn.over = True
+            self._left_behind[ticket] = turn
+            if not self._turns:
+                self._let_rest()
+
+    def take_late(self, ticket: int) -> Turn | None:
+        """An attempt that was left behind has returned after all."""
+        return self._left_behind.pop(ticket, None)
+
+    def stop(self) -> None:
+        """The engine ends: ask once more those that were left behind."""
+        for turn in self._left_behind.values():
+            if turn.task is not None:
+                turn.task.cancel()
+
+    async def rest(self, until: float | None) -> None:
+        """Wait until nothing runs here and all that was decided is carried out, or until then."""
+        loop = asyncio.get_running_loop()
+        stage = self._kernel.stage
+        while self._turns or stage.attempts or stage.actions:
+            rested: asyncio.Future[None] = loop.create_future()
+            self._resting.append(rested)
+            self._wake()
+            if not self._turns:
+                loop.call_soon(self._let_rest)
+            timer = loop.call_at(until, self._let_rest) if until is not None else None
+            try:
+                await rested
+            finally:
+                if timer is not None:
+                    timer.cancel()
+            if until is not None and loop.time() >= until:
+                return
+
+    async def _attempt(self, turn: Turn, ticket: int) -> None:
+        """One attempt, from its hooks to its return."""
+        turn.begun = True
+        ended: Ended
+        try:
+            if turn.cut is not None or (self.before and not await self._gate(turn)):
+                ended = Failed("cancelled before it began")
+            else:
+                ended = Done(reply_of(await self.runners[turn.run.agent].run(turn)))
+        except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
+            ended = ending_of(error)
+            if isinstance(error, KeyboardInterrupt):
+                self._interrupted = error
+        turn.over = True
+        jitter = 0.5 if type(ended) is Done else self.random.random()
+        self._kernel.finished(ticket, ended, self._clock.now(), jitter=jitter)
+        if self._turns.pop(ticket, None) is not None and self._resting and not self._turns:
+            self._let_rest()
+        self._wake()
+        if self._interrupted is not None:
+            raise self._interrupted
+
+    async def _gate(self, turn: Turn) -> bool:
+        """Call the hooks, then look once more whether the attempt is still wanted (S-11)."""
+        for hook in self.before:
+            result = hook(turn)
+            if inspect.isawaitable(result):
+                await result
+        return self._kernel.began(turn.start.ticket, self._clock.now())
+
+    def _let_rest(self) -> None:
+        resting, self._resting = self._resting, []
+        for waiter in resting:
+            if not waiter.done():
+                waiter.set_result(None)

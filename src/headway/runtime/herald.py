@@ -1,0 +1,201 @@
+"""The herald: turns what happened into events of the catalogue. Nothing is made that nobody would hear."""
+
+from headway.core.actions import Enqueue, Finish, Start, Stopped
+from headway.model import events
+from headway.model.run import LaneName, Run, RunId, SessionKey
+from headway.model.settings import LaneSettings, Limits
+from headway.model.time import Instant, Span
+from headway.model.words import Cut, State
+from headway.ports import Clock
+from headway.runtime.bus import Bus
+from headway.turn import Turn
+
+
+class Herald:
+    """Announces on the bus. Notable events go out (and to the log) even if nobody listens."""
+
+    def __init__(self, bus: Bus, clock: Clock) -> None:
+        self._bus = bus
+        self._clock = clock
+
+    # The life of runs.
+
+    def submitted(self, run: Run) -> None:
+        self._bus.publish(
+            events.RunSubmitted(
+                at=run.submitted_at,
+                run_id=run.id,
+                agent=run.agent,
+                session=run.session,
+                lane=run.lane,
+                source=run.source,
+            )
+        )
+
+    def started(self, start: Start) -> None:
+        run = start.run
+        self._bus.publish(
+            events.RunStarted(
+                at=start.at,
+                run_id=run.id,
+                agent=run.agent,
+                session=run.session,
+                lane=run.lane,
+                attempt=start.attempt,
+            )
+        )
+
+    def finished(self, finish: Finish) -> None:
+        run, outcome = finish.run, finish.outcome
+        self._bus.publish(
+            events.RunFinished(
+                at=finish.at,
+                run_id=run.id,
+                agent=run.agent,
+                session=run.session,
+                lane=run.lane,
+                attempt=finish.attempt,
+                state=outcome.state,
+                reason=outcome.reason,
+                error=outcome.error,
+                into=None if outcome.into is None else RunId(outcome.into),
+            )
+        )
+        if outcome.state is State.CANCELLED and finish.started_at is not None:
+            self._bus.publish(
+                events.OutboundEmpty(
+                    at=finish.at, run_id=run.id, session=run.session, route=run.route
+                )
+            )
+
+    def queued_again(self, again: Enqueue) -> None:
+        """Only for a run that lives on after an attempt; taking a place in line is no news."""
+        if self._bus.heard and (again.cut or again.retry_error):
+            run = again.run
+            self._bus.publish(
+                events.RunQueuedAgain(
+                    at=self._now,
+                    run_id=run.id,
+                    agent=run.agent,
+                    session=run.session,
+                    cut=again.cut,
+                    until=again.until,
+                    error=again.retry_error,
+                )
+            )
+
+    def merged(self, run: Run) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.RunsMerged(
+                    at=self._now, run_id=run.id, session=run.session, parts=run.merged_from
+                )
+            )
+
+    def waited(self, run: Run, waited: Span, ahead: int) -> events.RunWaited:
+        event = events.RunWaited(
+            at=self._now, run_id=run.id, lane=run.lane, waited=waited, ahead=ahead
+        )
+        self._bus.publish(event)
+        return event
+
+    # Attempts.
+
+    def cancelled(self, run: Run, cut: Cut) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.AttemptCancelled(at=self._now, run_id=run.id, session=run.session, cut=cut)
+            )
+
+    def abandoned(self, run: Run) -> None:
+        self._bus.publish(
+            events.AttemptAbandoned(at=self._now, run_id=run.id, agent=run.agent)
+        )
+
+    def late(self, turn: Turn) -> None:
+        self._bus.publish(events.LateResult(at=self._now, run_id=turn.id, agent=turn.agent))
+
+    def emitted(self, turn: Turn, text: str) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.OutputEmitted(
+                    at=self._now, run_id=turn.id, session=turn.session, text=text
+                )
+            )
+
+    def used(self, turn: Turn, tokens_in: int, tokens_out: int) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.TokensUsed(
+                    at=self._now,
+                    run_id=turn.id,
+                    agent=turn.agent,
+                    tokens_in=tokens_in,
+                    tokens_out=tokens_out,
+                )
+            )
+
+    def steered(self, message: RunId, turn: Turn) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.MessageSteered(at=self._now, message=message, into=turn.id)
+            )
+
+    # Settings and operation.
+
+    def stopped(self, session: SessionKey, stopped: Stopped, *, everything: bool) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.SessionStopped(
+                    at=self._now,
+                    session=session,
+                    running=stopped.running,
+                    waiting=stopped.waiting,
+                    everything=everything,
+                )
+            )
+
+    def lane_changed(self, name: LaneName, settings: LaneSettings) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.LaneChanged(
+                    at=self._now, lane=name, width=settings.width, reserve=settings.reserve
+                )
+            )
+
+    def lane_cleared(self, name: LaneName, ended: int) -> None:
+        if self._bus.heard:
+            self._bus.publish(events.LaneCleared(at=self._now, lane=name, ended=ended))
+
+    def limits_changed(self, limits: Limits) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.LimitsChanged(
+                    at=self._now,
+                    max_queue=limits.max_queue,
+                    max_queue_per_agent=limits.max_queue_per_agent,
+                    max_inflight=limits.max_inflight,
+                    max_inflight_per_agent=limits.max_inflight_per_agent,
+                )
+            )
+
+    def provider_held(self, provider: str, until: Instant) -> None:
+        self._bus.publish(events.ProviderHeld(at=self._now, provider=provider, until=until))
+
+    def draining(self, running: int) -> None:
+        self._bus.publish(events.NodeDraining(at=self._now, running=running))
+
+    def restarted(self, incarnation: int) -> None:
+        self._bus.publish(events.NodeRestarted(at=self._now, incarnation=incarnation))
+
+    def broken(self, error: str) -> None:
+        self._bus.publish(events.NodeBroken(at=self._now, error=error))
+
+    def callback_failed(self, callback: str, error: str) -> None:
+        self._bus.publish(
+            events.CallbackFailed(at=self._now, callback=callback, error=error)
+        )
+
+    @property
+    def _now(self) -> Instant:
+        return self._clock.now()
