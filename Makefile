@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Only folders with something in them: mypy refuses the others.
-SOURCES = $(foreach folder,src tests bench examples,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
+SOURCES = $(foreach folder,src tests bench examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # What the caller's shell says about Python must not reach into ours.
@@ -16,7 +16,7 @@ unexport PYTHONPATH
 unexport PIP_USER
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit format bench soak clean
+.PHONY: help run test lint types layers unit format docs bench soak clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -43,6 +43,9 @@ unit: $(VENV)/.dev ## All tests, in parallel (ARGS="-k name" picks some)
 format: $(VENV)/.dev ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff check --fix-only $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+docs: $(VENV)/.dev ## Write the reference pages that are made from the code
+	$(BIN)/python -m tools.reference
 
 bench: $(VENV)/.dev ## Run all benches and write bench/RESULTS.md (ARGS=--plot draws them)
 	$(BIN)/python -m bench all $(ARGS)

@@ -1,7 +1,7 @@
 """What the documents say is true: their programs print what is shown, their links lead somewhere.
 
-- Each ```python block of README.md runs by itself. A ```text or ```output block directly after it
-  is its output.
+- Each ```python block of README.md and of the guides runs by itself. A ```text or ```output block
+  directly after it is its output.
 - Each examples/*.py runs. `Output::` and an indented block that end its docstring are its output.
 - Each relative link of the Markdown pages leads to a file, and its #fragment to a heading.
 """
@@ -178,22 +178,31 @@ def check_output(printed: str, shown: str | None) -> None:
         assert printed.removesuffix("\n") == shown.removesuffix("\n")
 
 
-README = ROOT / "README.md"
-README_PROGRAMS = programs(README.read_text(encoding="utf-8")) if README.exists() else []
+TAUGHT = [ROOT / "README.md", *sorted(ROOT.glob("docs/guides/*.md"))]
+PROGRAMS = [
+    (page, program) for page in TAUGHT for program in programs(page.read_text(encoding="utf-8"))
+]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])
 LINKS = [(page, link) for page in PAGES for link in links(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.skipif(not README_PROGRAMS, reason="README.md shows no programs yet")
 @pytest.mark.parametrize(
     "program",
-    [pytest.param(program, id=f"line-{program.line}") for program in README_PROGRAMS] or [None],
+    [
+        pytest.param(program, id=f"{page.relative_to(ROOT)}-{program.line}")
+        for page, program in PROGRAMS
+    ],
 )
-def test_readme_program(program: Program, tmp_path: Path) -> None:
-    path = tmp_path / "readme_program.py"
+def test_program(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
     path.write_text(program.source, encoding="utf-8")
     check_output(run(path, tmp_path), program.output)
+
+
+@pytest.mark.parametrize("page", TAUGHT, ids=lambda page: page.name)
+def test_every_page_that_teaches_shows_a_program(page: Path) -> None:
+    assert programs(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.skipif(not EXAMPLES, reason="there are no examples yet")

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from headway.config import MAX_WIDTH
-from headway.core.request import AGENT_CHECKS, SubmitOptions, check_option
+from headway.core.request import AGENT_CHECKS, CHANNEL_TIMEOUT, SubmitOptions, check_option
 from headway.events import CATALOGUE, Event, RunFinished
 from headway.facade import AgentOptions
 from headway.model.errors import InvalidInput
@@ -55,7 +55,7 @@ MEANINGS: Mapping[str, str] = {
     "Settings.lanes": "The lanes that exist from the start; others can be made later with `set_lane`.",
     "Settings.queue": "The queue of every session, unless something closer says otherwise.",
     "Settings.channels": "Queue options for messages of one channel, by its name (`Route.channel`).",
-    "Settings.agents": "Settings of agents that are not given where they are registered.",
+    "Settings.agents": "Counts only in a kernel used by itself: `hw.agent` gives each agent its own.",
     "Settings.limits": "Limits for tasks.",
     "Settings.ageing": "A waiting run gains one step of priority in this time.",
     "Settings.cancel_grace": "How long a cancelled attempt may take to return before it is left behind.",
@@ -92,7 +92,7 @@ MEANINGS: Mapping[str, str] = {
     "AgentOptions.tokens_per_minute": "Its budget of tokens.",
     "AgentOptions.lane": "The lane of its runs, unless a run names one.",
     "AgentOptions.timeout": "The bound on each of its attempts.",
-    "AgentOptions.max_attempts": "Attempts in all, where drains cut some of them.",
+    "AgentOptions.max_attempts": "Attempts in all, where a drain cut some; errors are tried again by `retries`.",
     "AgentOptions.retries": "How often an attempt that failed is tried again.",
     "SubmitOptions.session": "Runs of one session keep their order. Without it: from the route, else its own.",
     "SubmitOptions.source": "What the run is; tasks have limits and a deadline.",
@@ -112,7 +112,7 @@ MEANINGS: Mapping[str, str] = {
     "SubmitOptions.debounce": "How long to wait for more text of the same sender.",
     "SubmitOptions.steer_fallback": "What steering becomes if the turn cannot be steered.",
     "SubmitOptions.max_concurrent": "How many runs of the session may go at once beside it.",
-    "SubmitOptions.max_attempts": "Attempts in all, where drains cut some of them.",
+    "SubmitOptions.max_attempts": "Attempts in all, where a drain cut some; errors are tried again by `retries`.",
     "SubmitOptions.retries": "How often an attempt that failed is tried again.",
     "SubmitOptions.preemptible": "If it is background work, it gives way to waiting interactive work.",
     "SubmitOptions.trace_id": "Handed to the agent as `turn.trace_id`.",
@@ -133,6 +133,36 @@ _QUEUE_WORDS: Mapping[type[Word], str] = {
     Drop: "Who gives way when a session's queue is full",
     SteerFallback: "What steering becomes if the turn cannot be steered",
 }
+
+_EVENTS_INTRO = """\
+Everything that can be heard from a node: `async for event in hw.events()`. A listener that is slow keeps the
+latest 10,000; `hw.events(keep=100)` asks for another number. The classes are in `headway.events`, to match on.
+
+Every event has `at`, the instant at which it happened. **Notable** events are also logged, whether somebody
+listens or not: as one line of JSON, at the level WARNING, by the logger `headway`. In JSON the field `event`
+says which one it is:"""
+
+_EVENTS_TYPES = """\
+`Instant` is a whole number of microseconds since 1970 UTC and `Span` a whole number of microseconds; `RunId`,
+`SessionKey`, `AgentName` and `LaneName` are texts."""
+
+_SETTINGS_INTRO = """\
+`Headway()` starts with the defaults below and what the environment says. `Headway(settings=Settings(...))`
+takes yours and does not look at the environment; `Headway(lanes={...})` comes on top of either. Settings are
+frozen values. Lanes, limits and the queues of single sessions can be changed while running, with `set_lane`,
+`set_limits` and `set_queue`.
+
+In these values a `Span` is a whole number of microseconds; `headway.model.time` has `SECOND`, `MINUTE` and so
+on. Everywhere else a duration is written `500ms`, `30s`, `10m`, `1.5h`, `1d` or `1h30m`, or is a `timedelta`.
+What is not allowed is refused with `InvalidInput`, which names the field; so is an option that does not exist."""
+
+_AGENT_INTRO = """\
+`@hw.agent(name, ...)` takes these. `hw.add_agent(name, runner, AgentSettings(...))` takes the same as a value,
+with `runs_per_minute` and `tokens_per_minute` in its `budget`."""
+
+_RUN_INTRO = """\
+`hw.submit`, `hw.send`, `turn.submit` and `turn.delegate` take these. A run that a turn starts is always a
+`delegation`."""
 
 _NOTE = "<!-- Written by `make docs` from the code. Change the code, not this page. -->"
 
@@ -181,33 +211,17 @@ def meaning_of(name: str, docstring: str | None) -> str:
 
 
 def events_page() -> str:
-    lines = [
-        "# Events",
-        "",
-        _NOTE,
-        "",
-        "Everything that can be heard from a node: `async for event in hw.events()`, or `hw.events(keep=100)` to",
-        "keep fewer than 10,000 for a listener that is slow. The classes are in `headway.events`, to match on.",
-        "",
-        "Every event has `at`, the instant at which it happened. **Notable** events are also logged: as one line of",
-        "JSON, at the level WARNING, by the logger `headway`, whether somebody listens or not. In JSON the field",
-        "`event` says which one it is, and fields that have their default are there too:",
-        "",
-        "```json",
-        msgspec.json.format(msgspec.json.encode(_SAMPLE), indent=2).decode(),
-        "```",
-        "",
-        "`Instant` is a whole number of microseconds since 1970 UTC and `Span` a whole number of microseconds;",
-        "`RunId`, `SessionKey`, `AgentName` and `LaneName` are texts.",
-        "",
-        "| event | when | notable |",
-        "|---|---|---|",
-    ]
-    for event in CATALOGUE:
-        notable = "yes" if event.notable else ""
-        lines.append(
-            f"| [`{event.__name__}`](#{event.__name__.lower()}) | {_event_meaning(event)} | {notable} |"
+    index = [
+        (
+            f"[`{event.__name__}`](#{event.__name__.lower()})",
+            _event_meaning(event),
+            "yes" if event.notable else "",
         )
+        for event in CATALOGUE
+    ]
+    sample = msgspec.json.format(msgspec.json.encode(_SAMPLE), indent=2).decode()
+    lines = ["# Events", "", _NOTE, "", _EVENTS_INTRO, "", "```json", sample, "```", ""]
+    lines += [_EVENTS_TYPES, "", *_table(("event", "when", "notable"), index)]
     for event in CATALOGUE:
         lines += ["", f"## {event.__name__}", "", _event_meaning(event), ""]
         lines += _table(
@@ -222,69 +236,34 @@ def events_page() -> str:
 
 
 def settings_page() -> str:
-    lines = [
-        "# Settings",
-        "",
-        _NOTE,
-        "",
-        "`Headway()` starts with the defaults below, with the environment applied. `Headway(settings=Settings(...))`",
-        "takes yours and leaves the environment alone; `Headway(lanes={...})` comes on top of either. All settings",
-        "are frozen values; lanes, limits and sessions can be changed while running, with `set_lane`, `set_limits`",
-        "and `set_queue`.",
-        "",
-        "In `Settings` a `Span` is a whole number of microseconds (`headway.model.time` has `SECOND`, `MINUTE` and",
-        "so on). Everywhere else a duration is written `500ms`, `30s`, `10m`, `1.5h`, `1d` or `1h30m`, or as a",
-        "`timedelta`.",
-        "",
-        "## Environment",
-        "",
-        *_table(
-            ("variable", "what it sets"),
-            [
-                ("`HEADWAY_LANE_<NAME>`", f"the width of a lane, from 0 (paused) to {MAX_WIDTH}"),
-                ("`HEADWAY_MAX_INFLIGHT`", f"`Limits.max_inflight`, from 0 to {MAX_WIDTH}"),
-            ],
-        ),
-        "",
-        "## Lanes from the start",
-        "",
-        *_table(
-            ("lane", "width"),
-            [(f"`{name}`", str(lane.width)) for name, lane in DEFAULT_LANES.items()],
-        ),
+    lines = ["# Settings", "", _NOTE, "", _SETTINGS_INTRO, "", "## Environment", ""]
+    lines += _table(
+        ("variable", "what it sets"),
+        [
+            ("`HEADWAY_LANE_<NAME>`", f"the width of a lane, from 0 (paused) to {MAX_WIDTH}"),
+            ("`HEADWAY_MAX_INFLIGHT`", f"`Limits.max_inflight`, from 0 to {MAX_WIDTH}"),
+        ],
+    )
+    lines += ["", "## Lanes from the start", ""]
+    widths = [(f"`{name}`", str(lane.width)) for name, lane in DEFAULT_LANES.items()]
+    lines += _table(("lane", "width"), widths)
+    lines += [
         "",
         *[f"`{alias}` is another name of `{lane}`." for alias, lane in LANE_ALIASES.items()],
     ]
     for owner in (Settings, LaneSettings, Budget, QueueSettings, Limits):
-        lines += ["", f"## {owner.__name__}", "", _first_line(owner), "", *_struct_table(owner)]
+        lines += ["", f"## {owner.__name__}", "", _first_line(owner), "", *struct_table(owner)]
+    lines += ["", "## Options of an agent", "", _AGENT_INTRO, ""]
+    lines += _option_table(AgentOptions, _agent_allowed, _agent_defaults())
+    lines += ["", "## Options of a run", "", _RUN_INTRO, ""]
+    lines += _option_table(SubmitOptions, _submit_allowed)
+    lines += ["", "## What a run gets when nothing is said", "", *_source_table(), ""]
     lines += [
-        "",
-        "## Options of an agent",
-        "",
-        "`@hw.agent(name, ...)` takes these; `hw.add_agent(name, runner, AgentSettings(...))` takes the same in a",
-        "value, with `runs_per_minute` and `tokens_per_minute` in its `budget`.",
-        "",
-        *_option_table(AgentOptions, _agent_allowed, _agent_defaults()),
-        "",
-        "## Options of a run",
-        "",
-        "`hw.submit`, `hw.send`, `turn.submit` and `turn.delegate` take these.",
-        "",
-        *_option_table(SubmitOptions, _submit_allowed, None),
-        "",
-        "## What a run gets when nothing is said",
-        "",
-        *_source_table(),
-        "",
-        "A message with a route and a firing have a timeout of 1h for each attempt, unless they or their agent say",
-        "otherwise; other runs have none.",
-        "",
-        "## Words",
-        "",
-        "The closed lists that settings use.",
-        "",
-        *_word_table(_QUEUE_WORDS),
+        f"A run with a route and a firing have a timeout of `{span_text(CHANNEL_TIMEOUT)}` for each attempt,",
+        "unless they or their agent say otherwise; other runs have none.",
     ]
+    lines += ["", "## Words", "", "The closed lists that settings use.", ""]
+    lines += _word_table(_QUEUE_WORDS)
     return "\n".join(lines) + "\n"
 
 
@@ -373,7 +352,7 @@ def _shown(value: object, kind: str) -> str:
             return f"`{value}`"
 
 
-def _struct_table(owner: type[msgspec.Struct]) -> list[str]:
+def struct_table(owner: type[msgspec.Struct]) -> list[str]:
     return _table(
         ("field", "type", "default", "meaning"),
         [
@@ -391,7 +370,7 @@ def _struct_table(owner: type[msgspec.Struct]) -> list[str]:
 def _option_table(
     owner: type,
     allowed: Callable[[str], str],
-    defaults: Mapping[str, str] | None,
+    defaults: Mapping[str, str] | None = None,
 ) -> list[str]:
     columns = ["option", "type", "allowed", "meaning"]
     if defaults is not None:

@@ -27,12 +27,12 @@ from headway.model.time import instant_of, span
 from headway.model.views import LaneView, RunView, SessionView, Why
 from headway.model.words import State
 from headway.ports import Clock, RunPage, RunQuery
-from headway.runtime.bus import Listener
+from headway.runners.function import AgentFunction
 from headway.runtime.attempts import Hook
+from headway.runtime.bus import Listener
 from headway.runtime.callbacks import TokenEstimate, WaitCallback
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
-from headway.runners.function import AgentFunction
 from headway.turn import Runner
 from headway.wiring import MEMORY, build_engine, build_runner, check_store
 
@@ -113,7 +113,7 @@ class Headway:
     ) -> Callable[[SomeFunction], SomeFunction]:
         """Register a function, async or plain, as an agent. It gets a `Turn` and returns its reply."""
         checked = agent_name(name)
-        settings = _agent_settings(options)
+        settings = _agent_settings(self.settings.agents.get(checked, AgentSettings()), options)
 
         def register(function: SomeFunction) -> SomeFunction:
             self.add_agent(checked, build_runner(function), settings)
@@ -126,7 +126,7 @@ class Headway:
         checked = agent_name(name)
         if checked in self._agents:
             raise InvalidInput("agent", name, "a name that is not taken yet")
-        settings = settings or AgentSettings()
+        settings = settings or self.settings.agents.get(checked, AgentSettings())
         self._agents[checked] = (runner, settings)
         if self._engine is not None:
             self._engine.register(checked, runner, settings)
@@ -358,7 +358,8 @@ def _id(run: str | Handle) -> RunId:
     return run.id if isinstance(run, Handle) else RunId(run)
 
 
-def _agent_settings(options: Mapping[str, object]) -> AgentSettings:
+def _agent_settings(settings: AgentSettings, options: Mapping[str, object]) -> AgentSettings:
+    """The agent's settings with everything that the options say."""
     said: dict[str, object] = {}
     for name, value in options.items():
         check = AGENT_CHECKS.get(name)
@@ -366,5 +367,7 @@ def _agent_settings(options: Mapping[str, object]) -> AgentSettings:
             raise UnknownOption(name, AGENT_CHECKS)
         if value is not None:
             said[name] = check(value, name)
-    budget = Budget(said.pop("runs_per_minute", None), said.pop("tokens_per_minute", None))  # type: ignore[arg-type]
-    return AgentSettings(budget=budget, **said)  # type: ignore[arg-type]
+    budget = {name: said.pop(name) for name in Budget.__struct_fields__ if name in said}
+    if budget:
+        said["budget"] = msgspec.structs.replace(settings.budget, **budget)
+    return msgspec.structs.replace(settings, **said)

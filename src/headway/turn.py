@@ -21,7 +21,10 @@ Result = TypeVar("Result")
 
 
 class Fence(Value, frozen=True, order=True):
-    """Grows with every attempt of a session, on whatever node: a tool that saw a higher one refuses a lower (X-4)."""
+    """Grows with every attempt of a session, on whatever node (X-4).
+
+    A tool that has seen a higher one refuses a lower one.
+    """
 
     epoch: int
     ticket: int
@@ -170,7 +173,7 @@ class Turn(msgspec.Struct, eq=False):
         if not self.over:
             self._on_loop(lambda: self._desk.emit(self.start.ticket, text))
 
-    def usage(self, input: int = 0, output: int = 0) -> None:  # noqa: A002 - the usual names of both counts
+    def usage(self, input: int = 0, output: int = 0) -> None:
         """Report tokens: budgets count them, estimates and logs show them."""
         for field, count in (("input", input), ("output", output)):
             if count < 0:

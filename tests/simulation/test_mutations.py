@@ -17,9 +17,11 @@ from headway.core import lending, retry
 from headway.core import stage as stage_module
 from headway.core.actions import Action, Ended, Finish, NoteWait
 from headway.core.alarms import Alarms
-from headway.core.floor import Floor, Flow, Lane
+from headway.core.floor import Floor
 from headway.core.kernel import Kernel
+from headway.core.lanes import Flow, Lane
 from headway.core.live import LiveRun
+from headway.core.messages import Messages
 from headway.core.session import SessionQueue
 from headway.core.stage import Stage
 from headway.model.outcome import Outcome
@@ -83,7 +85,7 @@ def skip_the_deadline_of_running_ones(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.WINDOW)
 def never_close_a_debounce_window(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Kernel, "_window_closed", lambda self, buffer: None)
+    patch.setattr(Messages, "window_closed", lambda self, buffer: buffer.session)
 
 
 @mutation(Invariant.TRANSITION)
@@ -203,7 +205,7 @@ def never_preempt(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.PREEMPTION)
 def let_messages_wait_for_heartbeats(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Kernel, "_preempt_heartbeats", lambda self, session: None)
+    patch.setattr(Messages, "_preempt_heartbeats", lambda self, session: None)
 
 
 # Outcomes.
@@ -285,7 +287,7 @@ def forget_the_debounce_buffer_in_a_stop(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.STOPPED)
 def let_an_interrupt_wait_its_turn(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Kernel, "_interrupt", lambda self, session: None)
+    patch.setattr(Messages, "_interrupt", lambda self, session: None)
 
 
 @mutation(Invariant.DRAINING)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from headway.core.debounce import Buffer
-from headway.core.floor import AgentLoad, Lane
+from headway.core.lanes import AgentLoad, Lane
 from headway.core.live import LiveRun
 from headway.core.session import SessionQueue
 

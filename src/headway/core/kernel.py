@@ -21,7 +21,6 @@ from headway.core.actions import (
     NoteLate,
     Release,
     Remember,
-    Steer,
     Stopped,
 )
 from headway.core.bells import (
@@ -35,9 +34,8 @@ from headway.core.bells import (
     TimeoutPassed,
     WindowClosed,
 )
-from headway.core.debounce import Buffer, buffer_key
-from headway.core.floor import AgentLoad
 from headway.core.live import LiveRun
+from headway.core.messages import Messages
 from headway.core.retry import delay
 from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue
 from headway.core.stage import FINAL_CUTS, Stage, past_deadline
@@ -54,16 +52,13 @@ from headway.model.run import (
     SessionMemory,
 )
 from headway.model.settings import AgentSettings, LaneSettings, Limits, QueueSettings, Settings
-from headway.model.time import Instant, Span
+from headway.model.time import Instant
 from headway.model.words import (
     Cut,
-    Drop,
-    Mode,
     Reason,
     Rule,
     Source,
     State,
-    SteerFallback,
 )
 
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
@@ -72,9 +67,6 @@ _TASK = Source.TASK
 _PENDING = State.PENDING
 _QUEUED = State.QUEUED
 _DONE = State.DONE
-_REJECT = Mode.REJECT
-_COLLECT = Mode.COLLECT
-_NEW = Drop.NEW
 
 _MOST_RATE_LIMITS = 10
 """A run that is told to wait this often in a row fails with `rate_limited`."""
@@ -99,10 +91,11 @@ class Kernel:
     def __init__(self, settings: Settings, now: Instant = 0) -> None:
         self.stage = Stage(settings, now)
         self._rules = QueueRules(settings.queue, settings.channels)
+        self._messages = Messages(self.stage, self._rules)
 
     # What happened: submissions and attempts.
 
-    def submit(
+    def submit(  # noqa: C901 - the hot path, kept flat; its parts have names
         self,
         run: Run,
         now: Instant,
@@ -121,16 +114,13 @@ class Kernel:
         if stage.alarms.due_at <= stage.now:
             self._ring_due()
         parent: LiveRun | None = None
-        if run.parent is not None:
-            parent = stage.runs.get(run.parent)
-            if parent is None or parent.ticket == 0 or parent.cut is not None:
-                return self._refuse(run, epoch, seq, Outcome(State.CANCELLED, Reason.STOPPED))
-        elif stage.draining:
+        if run.parent is not None or run.deadline_at is not None or run.source is _TASK:
+            parent = None if run.parent is None else stage.runs.get(run.parent)
+            refused = self._refused_at_the_door(run, parent)
+            if refused is not None:
+                return self._refuse(run, epoch, seq, refused)
+        if stage.draining and parent is None:
             return self._refuse(run, epoch, seq, Outcome(State.CANCELLED, Reason.DRAINING))
-        if run.deadline_at is not None and run.deadline_at <= stage.now:
-            return self._refuse(run, epoch, seq, past_deadline())
-        if run.source is _TASK and parent is None and self._tasks_full(run):
-            return self._refuse(run, epoch, seq, Outcome(State.REJECTED, Reason.QUEUE_FULL))
         session = stage.sessions.get(run.session)
         if session is None:
             session = stage.session(run.session, epoch, memory)
@@ -139,26 +129,11 @@ class Kernel:
             settings = self._rules.from_library
         else:
             settings = self._rules.resolve(run.queue, session.memory.options, run.route)
-        if run.due_at is not None and run.due_at > stage.now:
-            live = stage.admit(run, session, _PENDING, parent)
-            live.width = settings.max_concurrent
-            session.later += 1
-            stage.hold(live, Rule.NOT_DUE, run.due_at)
-        elif run.source is not _MESSAGE:
-            live = stage.admit(run, session, _QUEUED, parent)
-            live.width = settings.max_concurrent
-            stage.line_up(live)
-        else:
-            if session.memory is not BLANK or session.waiting or session.running:
-                refused = self._message_refused(run, session, settings)
-                if refused is not None:
-                    return self._refuse(run, epoch, seq, Outcome(*refused))
-            live = stage.admit(run, session, _PENDING if settings.debounce else _QUEUED, parent)
-            live.width = settings.max_concurrent
-            if settings.debounce:
-                self._buffer(live, settings)
-            else:
-                self._queue_message(live, settings)
+        if session.memory is not BLANK or session.waiting or session.running:
+            verdict = self._messages.refused(run, session, settings)
+            if verdict is not None:
+                return self._refuse(run, epoch, seq, verdict)
+        live = self._take_in(run, session, settings, parent)
         if parent is not None:
             stage.adopt(parent, live)
         stage.refresh(session)
@@ -167,6 +142,38 @@ class Kernel:
         elif live.lane.in_use < live.lane.width or live.lane.preemptible:
             stage.fill(live.lane)
         return None
+
+    def _refused_at_the_door(self, run: Run, parent: LiveRun | None) -> Outcome | None:
+        """What ends a run before its session is even looked at."""
+        if run.parent is not None and (parent is None or not parent.ticket or parent.cut):
+            return Outcome(State.CANCELLED, Reason.STOPPED)
+        if run.deadline_at is not None and run.deadline_at <= self.stage.now:
+            return past_deadline()
+        if run.source is _TASK and parent is None and self._tasks_full(run):
+            return Outcome(State.REJECTED, Reason.QUEUE_FULL)
+        return None
+
+    def _take_in(
+        self, run: Run, session: SessionQueue, settings: QueueSettings, parent: LiveRun | None
+    ) -> LiveRun:
+        """The run's place: in line, in a debounce window, or not yet because it is due later."""
+        stage = self.stage
+        later = run.due_at is not None and run.due_at > stage.now
+        debounced = settings.debounce and run.source is _MESSAGE
+        state = _PENDING if later or debounced else _QUEUED
+        live = stage.admit(run, session, state, parent)
+        live.width = settings.max_concurrent
+        if later:
+            assert run.due_at is not None
+            session.later += 1
+            stage.hold(live, Rule.NOT_DUE, run.due_at)
+        elif run.source is not _MESSAGE:
+            stage.line_up(live)
+        elif debounced:
+            self._messages.buffer(live, settings)
+        else:
+            self._messages.line_up(live, settings)
+        return live
 
     def began(self, ticket: int, now: Instant) -> bool:
         """The hooks of an attempt are through: its runner is called now. False: it must not be (S-11).
@@ -444,164 +451,6 @@ class Kernel:
         """Give idle sessions back to the store (S-4). To be called when all that was decided is stored."""
         self.stage.release_idle()
 
-    # Messages: modes, cap, debounce (S-5 to S-7).
-
-    def _message_refused(
-        self, run: Run, session: SessionQueue, settings: QueueSettings
-    ) -> tuple[State, Reason] | None:
-        """What ends a message at its arrival, before the debouncer."""
-        if session.memory.cutoff_at is not None and session.is_stale(run):
-            return State.CANCELLED, Reason.STALE
-        if not session.waiting and not session.running:
-            return None
-        if settings.mode is _REJECT and session.busy_for(settings.max_concurrent):
-            return State.REJECTED, Reason.REJECTED_BUSY
-        full = settings.drop is _NEW and session.is_full(settings.cap)
-        if full and not self._makes_room(run, session, settings):
-            buffers = session.buffers or {}
-            joins = settings.debounce and buffer_key(run) in buffers
-            if not joins:
-                return State.REJECTED, Reason.QUEUE_FULL
-        return None
-
-    def _makes_room(self, run: Run, session: SessionQueue, settings: QueueSettings) -> bool:
-        """Whether the message will end what waits, as an interrupt does."""
-        agent = self.stage.floor.agent(run.agent)
-        return self._effective_mode(session, agent, settings) is Mode.INTERRUPT
-
-    def _effective_mode(
-        self, session: SessionQueue, agent: AgentLoad, settings: QueueSettings
-    ) -> Mode:
-        """What a message does now: by its mode if the session is busy, else it simply runs."""
-        mode = settings.mode
-        if not session.busy_for(settings.max_concurrent):
-            return mode if mode is Mode.COLLECT else Mode.QUEUE
-        if mode is Mode.STEER and self._steerable(session, agent) is None:
-            interrupts = settings.steer_fallback is SteerFallback.INTERRUPT
-            return Mode.INTERRUPT if interrupts and not session.only_heartbeats_run else Mode.QUEUE
-        return mode
-
-    def _buffer(self, live: LiveRun, settings: QueueSettings) -> None:
-        stage = self.stage
-        session = live.session
-        window = settings.debounce
-        key = buffer_key(live.run)
-        if session.buffers is None:
-            session.buffers = {}
-        buffer = session.buffers.get(key)
-        if buffer is None:
-            longest = window * stage.settings.debounce_limit
-            buffer = session.buffers[key] = Buffer(session, key, stage.now + longest)
-        live.held = Rule.DEBOUNCE
-        live.plain = False
-        buffer.messages.append(live)
-        if buffer.alarm is not None:
-            stage.alarms.cancel(buffer.alarm)
-        buffer.alarm = stage.alarms.set(buffer.extend(stage.now, window), WindowClosed(buffer))
-        stage.note_pending(live, buffer.closes_at)
-        if settings.mode is _COLLECT and session.running:
-            self._extend_quiet(live, window)
-
-    def _window_closed(self, buffer: Buffer) -> None:
-        stage = self.stage
-        session = buffer.session
-        parts = stage.close_buffer(session, buffer.key)
-        live = parts[0]
-        if len(parts) > 1:
-            live = stage.merge(parts)
-            live.width = parts[0].width
-        settings = self._rules.resolve(
-            parts[-1].run.queue, session.memory.options, parts[-1].run.route
-        )
-        self._queue_message(live, settings)
-        self._settle(session)
-
-    def _queue_message(self, live: LiveRun, settings: QueueSettings) -> None:
-        """The message's place in line, by its mode if the session is busy."""
-        stage = self.stage
-        session = live.session
-        if not session.waiting and not session.running:
-            live.collect = settings.mode is _COLLECT
-            stage.line_up(live)
-            return
-        stage.spared = live
-        mode = self._effective_mode(session, live.agent, settings)
-        turn = self._steerable(session, live.agent) if mode is Mode.STEER else None
-        if mode is Mode.INTERRUPT:
-            self._interrupt(session)
-        if session.is_full(settings.cap) and not self._make_room(live, settings):
-            stage.spared = None
-            return
-        live.collect = mode is Mode.COLLECT
-        if live.collect and session.running:
-            self._extend_quiet(live, settings.debounce)
-        stage.line_up(live, first=mode is Mode.INTERRUPT)
-        self._preempt_heartbeats(session)
-        stage.spared = None
-        if turn is not None:
-            live.tie().offered_to = turn
-            stage.actions.append(Steer(live.run, turn.ticket))
-
-    def _steerable(self, session: SessionQueue, agent: AgentLoad) -> LiveRun | None:
-        """The running turn that can take a message for this agent: its oldest, if it can be steered.
-
-        A heartbeat takes none, because the message preempts it (F-4).
-        """
-        if not agent.settings.steerable:
-            return None
-        for turn in session.running:
-            heartbeat = turn.run.source is Source.HEARTBEAT
-            if turn.agent is agent and turn.cut is None and not heartbeat:
-                return turn
-        return None
-
-    def _interrupt(self, session: SessionQueue) -> None:
-        """Cancel what the session is at; waiting messages are superseded, other work keeps its turn."""
-        for live in tuple(session.waiting):
-            if live.run.source is Source.MESSAGE or live.begun:
-                self.stage.finish_waiting(live, State.CANCELLED, Reason.SUPERSEDED)
-        for live in tuple(session.running):
-            if live.cut not in FINAL_CUTS:
-                self.stage.cut(live, Cut.SUPERSEDED)
-
-    def _make_room(self, live: LiveRun, settings: QueueSettings) -> bool:
-        """The queue is full: someone gives way (S-6). False if it is the new message itself."""
-        stage = self.stage
-        session = live.session
-        if settings.drop is Drop.NEW:
-            if live.state is State.PENDING:
-                live.held = None
-                stage.finish(live, Outcome(State.CANCELLED, Reason.QUEUE_DROPPED))
-            else:
-                raise AssertionError("a full queue refuses at arrival")
-            return False
-        while session.is_full(settings.cap):
-            oldest = session.oldest_message()
-            assert oldest is not None
-            if settings.drop is Drop.SUMMARIZE:
-                session.keep_line(oldest.run)
-                stage.actions.append(Remember(session.key, session.memory, session.epoch))
-            stage.finish_waiting(oldest, State.CANCELLED, Reason.QUEUE_DROPPED)
-        return True
-
-    def _extend_quiet(self, live: LiveRun, window: Span) -> None:
-        """`collect` waits until nothing has come for one window, but never longer than its bound."""
-        if not window:
-            return
-        session = live.session
-        collecting = [other for other in session.waiting if other.collect]
-        first_at = collecting[0].run.submitted_at if collecting else live.run.submitted_at
-        latest_at = first_at + window * self.stage.settings.debounce_limit
-        until = min(live.run.submitted_at + window, latest_at)
-        if until > max(self.stage.now, session.quiet_until):
-            self.stage.set_quiet(session, until)
-
-    def _preempt_heartbeats(self, session: SessionQueue) -> None:
-        """A user's message never waits behind a heartbeat of the same session (F-4)."""
-        for live in session.running:
-            if live.run.source is Source.HEARTBEAT and live.cut is None:
-                self.stage.cut(live, Cut.PREEMPTED)
-
     # How attempts end.
 
     def _ended(self, live: LiveRun, ended: Ended, jitter: float) -> None:
@@ -738,7 +587,7 @@ class Kernel:
                 self._hold_over(live)
             case WindowClosed(buffer):
                 buffer.alarm = None
-                self._window_closed(buffer)
+                self._settle(self._messages.window_closed(buffer))
             case QuietOver(session):
                 session.quiet_alarm = None
                 self._settle(session)
@@ -778,9 +627,9 @@ class Kernel:
             elif session.is_stale(live.run):
                 stage.finish(live, Outcome(State.CANCELLED, Reason.STALE))
             elif settings.debounce:
-                self._buffer(live, settings)
+                self._messages.buffer(live, settings)
             else:
-                self._queue_message(live, settings)
+                self._messages.line_up(live, settings)
         self._settle(session)
 
     # Shared endings.

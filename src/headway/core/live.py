@@ -10,7 +10,7 @@ from headway.model.words import Cut, Rule, Source, State
 
 if TYPE_CHECKING:
     from headway.core.bells import Bell
-    from headway.core.floor import AgentLoad, Lane
+    from headway.core.lanes import AgentLoad, Lane
     from headway.core.session import SessionQueue
 
 PLAIN = 0

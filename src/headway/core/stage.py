@@ -32,7 +32,8 @@ from headway.core.bells import (
     QuietOver,
     TimeoutPassed,
 )
-from headway.core.floor import AgentLoad, Floor, Flow, Lane
+from headway.core.floor import Floor
+from headway.core.lanes import AgentLoad, Flow, Lane
 from headway.core.lifecycle import advance
 from headway.core.live import PLAIN, TASK, LiveRun, kind_of
 from headway.core.merge import may_collect, merged

@@ -1,7 +1,7 @@
 """All settings with their defaults, in one place. Parsed once at the edge; frozen from then on."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Mapping
 
 import msgspec
 

@@ -6,7 +6,6 @@ This table takes the place of a task group, because an attempt that ignores its 
 
 import asyncio
 import inspect
-import random
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from headway.model.errors import TurnOver
 from headway.model.run import AgentName, RunId, SessionKey
 from headway.model.words import Cut
 from headway.ports import Clock, Desk
+from headway.runtime.ids import new_jitter
 from headway.runtime.replies import ending_of, reply_of
 from headway.turn import Runner, Turn, with_note
 
@@ -25,17 +25,15 @@ Hook: TypeAlias = Callable[[Turn], object]
 class Attempts:
     """Starts, cancels and leaves behind attempts, and tells the kernel when they return."""
 
-    def __init__(
-        self, desk: Desk, kernel: Kernel, clock: Clock, wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, desk: Desk, kernel: Kernel, clock: Clock, wake: Callable[[], None]) -> None:
         self._desk = desk
         self._kernel = kernel
         self._clock = clock
         self._wake = wake
         self.runners: dict[AgentName, Runner] = {}
         self.before: list[Hook] = []
-        self.random = random.Random()
-        """Draws the jitter of retries; tests put a seeded one here."""
+        self.jitter = new_jitter()
+        """Draws a number from 0 to 1 for the delay of a retry; tests put a seeded one here."""
         self._turns: dict[int, Turn] = {}
         self._left_behind: dict[int, Turn] = {}
         self._resting: list[asyncio.Future[None]] = []
@@ -78,6 +76,10 @@ class Attempts:
         for ticket, turn in tuple(self._turns.items()):
             if turn.session in sessions:
                 self.cancel(ticket, Cut.LOST)
+
+    def cancel_all(self) -> None:
+        for ticket in tuple(self._turns):
+            self.cancel(ticket, Cut.LOST)
 
     def leave_behind(self, ticket: int) -> None:
         turn = self._turns.pop(ticket, None)
@@ -130,7 +132,7 @@ class Attempts:
             if isinstance(error, KeyboardInterrupt):
                 self._interrupted = error
         turn.over = True
-        jitter = 0.5 if type(ended) is Done else self.random.random()
+        jitter = 0.5 if type(ended) is Done else self.jitter()
         self._kernel.finished(ticket, ended, self._clock.now(), jitter=jitter)
         if self._turns.pop(ticket, None) is not None and self._resting and not self._turns:
             self._let_rest()

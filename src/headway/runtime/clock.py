@@ -5,7 +5,6 @@ import time
 
 from headway.model.time import SECOND, Instant
 
-
 _monotonic_ns = time.monotonic_ns
 
 

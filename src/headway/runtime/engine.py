@@ -79,6 +79,8 @@ class Engine:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Instant | None = None
         self._unstored: list[asyncio.Future[None]] = []
+        self._storing: list[asyncio.Future[None]] = []
+        """Those who wait for the batch that is being stored, or for the next one."""
         self._kept_idle = 0
 
     # Life.
@@ -118,18 +120,15 @@ class Engine:
     async def close(self, grace: Span | None = None) -> None:
         """Drain and end. Safe to call twice."""
         scribe = self._scribe
-        if scribe is None:
-            return
-        await self.drain(grace)
-        self._scribe = None
-        scribe.cancel()
-        await asyncio.wait((scribe,))
-        self.callbacks.stop()
-        self.attempts.stop()
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self.bus.close()
-        await self._store.close()
+        if scribe is not None:
+            await self.drain(grace)
+            self._scribe = None
+            scribe.cancel()
+            await asyncio.wait((scribe,))
+            self._quiet_down()
+        if self._loop is not None:
+            self._loop = None
+            await self._store.close()
 
     # Registration.
 
@@ -374,11 +373,23 @@ class Engine:
         if scribe.cancelled():
             return
         error = scribe.exception()
-        self._loop = self._scribe = None
+        self._scribe = None
         self._herald.broken(describe(error) if error else "it ended")
         broken = Outcome(State.FAILED, Reason.ERROR, error=f"Headway broke: {error!r}")
         for handle in tuple(self._handles.values()):
             handle.settle(broken)
+        for waiter in (*self._storing, *self._unstored):
+            if not waiter.done():
+                waiter.set_exception(NotRunning())
+        self.attempts.cancel_all()
+        self._quiet_down()
+
+    def _quiet_down(self) -> None:
+        self.callbacks.stop()
+        self.attempts.stop()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self.bus.close()
 
     def _wake(self) -> None:
         nudge = self._nudge
@@ -394,12 +405,12 @@ class Engine:
         while True:
             actions = kernel.take_actions()
             if actions:
-                unstored, self._unstored = self._unstored, []
+                self._storing, self._unstored = self._unstored, []
                 lost = await self._store.record(actions)
                 if lost:
                     self.attempts.cancel_sessions(lost)
                 self._carry_out(actions)
-                for waiter in unstored:
+                for waiter in self._storing:
                     if not waiter.done():
                         waiter.set_result(None)
                 continue

@@ -95,23 +95,22 @@ class Handle(msgspec.Struct, eq=False):
     def follow(self, other: "Handle", merged: Outcome) -> None:
         """For the engine: this run was merged into the other; its caller gets the other's reply."""
         self.outcome = merged
-        if other._settled is not None:
-            self.settle(other._settled)
-        elif other._followers is None:
-            other._followers = [self]
-        else:
-            other._followers.append(self)
+        other.attach(self)
 
     def shared(self, parent: int) -> "Handle":
         """For the engine: the same run, waited for by another turn."""
         twin = Handle(self._desk, self.id, parent)
-        if self._settled is not None:
-            twin.settle(self._settled)
-        elif self._followers is None:
-            self._followers = [twin]
-        else:
-            self._followers.append(twin)
+        self.attach(twin)
         return twin
+
+    def attach(self, follower: "Handle") -> None:
+        """The follower is told what this one is told."""
+        if self._settled is not None:
+            follower.settle(self._settled)
+        elif self._followers is None:
+            self._followers = [follower]
+        else:
+            self._followers.append(follower)
 
     def push(self, text: str) -> None:
         """For the engine: the agent emitted something."""

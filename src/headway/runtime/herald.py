@@ -108,9 +108,7 @@ class Herald:
             )
 
     def abandoned(self, run: Run) -> None:
-        self._bus.publish(
-            events.AttemptAbandoned(at=self._now, run_id=run.id, agent=run.agent)
-        )
+        self._bus.publish(events.AttemptAbandoned(at=self._now, run_id=run.id, agent=run.agent))
 
     def late(self, turn: Turn) -> None:
         self._bus.publish(events.LateResult(at=self._now, run_id=turn.id, agent=turn.agent))
@@ -118,9 +116,7 @@ class Herald:
     def emitted(self, turn: Turn, text: str) -> None:
         if self._bus.heard:
             self._bus.publish(
-                events.OutputEmitted(
-                    at=self._now, run_id=turn.id, session=turn.session, text=text
-                )
+                events.OutputEmitted(at=self._now, run_id=turn.id, session=turn.session, text=text)
             )
 
     def used(self, turn: Turn, tokens_in: int, tokens_out: int) -> None:
@@ -137,9 +133,7 @@ class Herald:
 
     def steered(self, message: RunId, turn: Turn) -> None:
         if self._bus.heard:
-            self._bus.publish(
-                events.MessageSteered(at=self._now, message=message, into=turn.id)
-            )
+            self._bus.publish(events.MessageSteered(at=self._now, message=message, into=turn.id))
 
     # Settings and operation.
 
@@ -192,9 +186,7 @@ class Herald:
         self._bus.publish(events.NodeBroken(at=self._now, error=error))
 
     def callback_failed(self, callback: str, error: str) -> None:
-        self._bus.publish(
-            events.CallbackFailed(at=self._now, callback=callback, error=error)
-        )
+        self._bus.publish(events.CallbackFailed(at=self._now, callback=callback, error=error))
 
     @property
     def _now(self) -> Instant:

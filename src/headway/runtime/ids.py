@@ -1,6 +1,8 @@
-"""Ids of runs: unique over all nodes, in the order of their making on each."""
+"""Chance: ids of runs, unique over all nodes and in the order of their making on each, and jitter."""
 
+import random
 import secrets
+from collections.abc import Callable
 
 from headway.model.run import RunId
 from headway.model.time import MILLISECOND, Instant
@@ -23,6 +25,11 @@ class RunIds:
     def next(self) -> RunId:
         self._made += 1
         return f"{self._prefix}{self._made}"  # type: ignore[return-value]  # a RunId() call costs as much again
+
+
+def new_jitter() -> Callable[[], float]:
+    """A source of numbers from 0 to 1, different in each process."""
+    return random.Random().random
 
 
 def _base32(number: int) -> str:

@@ -186,9 +186,10 @@ class MemoryStore:
         while self._cutoffs and self._cutoffs[0][0] <= now:
             _, old = self._cutoffs.popleft()
             kept = self._memories.get(old)
-            if kept is not None and kept.cutoff_at is not None:
-                if kept.cutoff_at + self._settings.cutoff_memory <= now:
-                    self._keep(old, msgspec.structs.replace(kept, cutoff_at=None, cutoff_id=None))
+            if kept is None or kept.cutoff_at is None:
+                continue
+            if kept.cutoff_at + self._settings.cutoff_memory <= now:
+                self._keep(old, msgspec.structs.replace(kept, cutoff_at=None, cutoff_id=None))
         if memory.cutoff_at is not None:
             self._cutoffs.append((now + self._settings.cutoff_memory, session))
         self._keep(session, memory)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.core.floor import Purse
+from headway.core.lanes import Purse
 from headway.model.settings import AgentSettings, Budget, LaneSettings
 from headway.model.time import MINUTE, SECOND
 from tests.unit.core.by_hand import NOON, ByHand

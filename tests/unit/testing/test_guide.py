@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "testing.md"
-PROGRAMS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+PROGRAMS = re.findall(
+    r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+)
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))

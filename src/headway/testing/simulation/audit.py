@@ -1,7 +1,7 @@
 """Holds the kernel's own records and counters against the mirror; knows it from inside."""
 
-from headway.core.floor import Lane
 from headway.core.kernel import Kernel
+from headway.core.lanes import Lane
 from headway.core.live import KINDS, LiveRun
 from headway.core.session import SessionQueue
 from headway.testing.simulation.bars import session_bar

@@ -254,6 +254,7 @@ class History:
     def settle(self) -> None:
         """Everything returns and time runs on, until nothing is left."""
         driver, mirror = self.driver, self.driver.mirror
+        driver.pass_time(driver.now)
         if mirror.draining:
             driver.reset()
         driver.set_limits(Limits())
@@ -274,6 +275,7 @@ class History:
     def _settle_one(self) -> bool:
         driver, mirror = self.driver, self.driver.mirror
         self._steps += 1
+        driver.pass_time(driver.now)
         if driver.asked:
             driver.estimated(driver.asked[0], 0, 0)
         elif driver.late:

@@ -26,6 +26,9 @@ def merge(mirror: Mirror, run: Run) -> None:
         _check_window(mirror, parts)
     seen = mirror.admit(run, first.parent, State.QUEUED if collecting else State.PENDING)
     seen.width = first.width
+    for part in parts:
+        for waiter in part.awaited_by:
+            mirror.begin_wait(waiter, seen)
     if collecting:
         seen.order = first.order
         seen.rank = first.rank

@@ -35,7 +35,7 @@ class Phase:
     abandoned: Seen | None = None
     noted: RunId | None = None
     superseded: list[SeenSession] = field(default_factory=list)
-    interrupted: list[SeenSession] = field(default_factory=list)
+    """Where something was superseded; the message that did it takes its place next."""
     placed: list[Seen] = field(default_factory=list)
     """Messages that came into line; they may cut turns."""
     drops: list[tuple[Seen, int]] = field(default_factory=list)
@@ -44,9 +44,8 @@ class Phase:
 
     def check_complete(self) -> None:
         """The call is over: what was begun in it must have come to its end."""
-        for session in self.superseded:
-            if session not in self.interrupted:
-                broken(Invariant.REASON, f"session {session.key} was superseded by nothing")
+        if self.superseded:
+            broken(Invariant.REASON, f"{self.superseded[0].key} was superseded by nothing")
         if self.drops:
             broken(Invariant.REASON, f"{self.drops[0][0]} was dropped for nothing")
         if self.to_steer is not None:

@@ -23,7 +23,9 @@ def place(mirror: Mirror, phase: Phase, seen: Seen, settings: QueueSettings) -> 
     session = seen.session
     dropped = _check_drops(mirror, phase, seen, settings)
     full = len(session.running) >= session.width_for(seen.width)
-    was_busy = bool(session.line) or dropped or full or session in phase.superseded
+    ended = session in phase.superseded
+    phase.superseded = [other for other in phase.superseded if other is not session]
+    was_busy = bool(session.line) or dropped or full or ended
     mode = settings.mode
     if mode is Mode.STEER and was_busy:
         if steerable(seen) is not None:
@@ -31,8 +33,9 @@ def place(mirror: Mirror, phase: Phase, seen: Seen, settings: QueueSettings) -> 
         elif settings.steer_fallback is SteerFallback.INTERRUPT and not session.only_beats:
             mode = Mode.INTERRUPT
     if mode is Mode.INTERRUPT and was_busy:
-        phase.interrupted.append(session)
         _check_interrupted(seen, session)
+    elif ended:
+        broken(Invariant.REASON, f"{seen} does not interrupt, but others are superseded for it")
     phase.placed.append(seen)
     seen.collect = mode is Mode.COLLECT
     if seen.collect and session.running:
