@@ -78,7 +78,7 @@ def programs(markdown: str) -> list[Program]:
     lines = markdown.splitlines()
     found: list[Program] = []
     every = blocks(markdown)
-    for block, after in zip(every, [*every[1:], None], strict=True):
+    for block, after in zip(every, [*every, None][1:], strict=True):
         if block.language != "python":
             continue
         output = None

@@ -190,7 +190,7 @@ def fields_of(owner: type) -> list[Field]:
     (body,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
     assert isinstance(body, ast.ClassDef)
     found: list[Field] = []
-    for statement, after in zip(body.body, [*body.body[1:], None], strict=True):
+    for statement, after in zip(body.body, [*body.body, None][1:], strict=True):
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
                 kind = ast.unparse(annotation).strip("'\"")

@@ -45,8 +45,6 @@ class Floor:
         """Tasks in flight, over all lanes and agents."""
         self.fallbacks = 0
         """Runs that named an unknown lane and went to `main` (L-1)."""
-        self.freed: list[LiveRun] = []
-        """Posted runs whose agent was held back until now: a slot may be lent to them again (L-4)."""
         self.wakes: list[AgentLoad | Lane] = []
         """Those held back until an instant, for which the kernel shall set an alarm."""
         self.lighter: AgentLoad | None = None
@@ -318,7 +316,6 @@ class Floor:
         """What held the agent back may be over: its flows stand in their lanes again."""
         parked, agent.parked = agent.parked, []
         for flow in parked:
-            self.freed += [head[3] for head in flow.heads if head[3].posted]
             flow.parked = False
             flow.lane.ready[flow.kind] += flow.count
             if flow.count:
@@ -394,6 +391,10 @@ class Floor:
         flow.lane.ready[flow.kind] -= flow.count
         agent = flow.agent
         agent.parked.append(flow)
+        self.wake_later(agent, until)
+
+    def wake_later(self, agent: AgentLoad, until: Instant | None) -> None:
+        """The agent is held back until then; nothing else would bring it to mind."""
         if until is not None and until != agent.free_at:
             agent.free_at = until
             self.wakes.append(agent)

@@ -113,14 +113,14 @@ class Kernel:
             stage.now = now
         if stage.alarms.due_at <= stage.now:
             self._ring_due()
+        if stage.draining and run.parent is None:
+            return self._refuse(run, epoch, seq, Outcome(State.CANCELLED, Reason.DRAINING))
         parent: LiveRun | None = None
         if run.parent is not None or run.deadline_at is not None or run.source is _TASK:
             parent = None if run.parent is None else stage.runs.get(run.parent)
             refused = self._refused_at_the_door(run, parent)
             if refused is not None:
                 return self._refuse(run, epoch, seq, refused)
-        if stage.draining and parent is None:
-            return self._refuse(run, epoch, seq, Outcome(State.CANCELLED, Reason.DRAINING))
         session = stage.sessions.get(run.session)
         if session is None:
             session = stage.session(run.session, epoch, memory)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def lend(stage: "Stage") -> None:
     """Start the candidates that a waiting run can carry, in the order in which they would start anyway."""
+    stage.borrowers += stage.held_borrowers
+    stage.held_borrowers = []
     while stage.borrowers:
         candidates, stage.borrowers = stage.borrowers, []
         candidates.sort(key=lambda child: (child.rank, child.order))
@@ -22,7 +24,12 @@ def lend(stage: "Stage") -> None:
             if not child.posted:
                 continue
             lender = _lender(child)
-            if lender is None or stage.floor.load_bar(child, stage.now):
+            if lender is None:
+                continue
+            bar = stage.floor.load_bar(child, stage.now)
+            if bar is not None:
+                stage.held_borrowers.append(child)
+                stage.floor.wake_later(child.agent, bar[1])
                 continue
             lender.tie().lent_to = child
             child.tie().borrowed_from = lender
@@ -70,6 +77,22 @@ def end_wait(waiter: LiveRun, other: LiveRun) -> None:
         ties.awaiting.remove(other)
         other.tie().awaited_by.remove(waiter)
         _take_back(waiter)
+
+
+def pass_on_wait(part: LiveRun, whole: LiveRun) -> None:
+    """A run becomes part of another: whoever waits for it waits for that one."""
+    if part.ties is None:
+        return
+    waiters, part.ties.awaited_by = part.ties.awaited_by, []
+    for waiter in waiters:
+        awaiting = waiter.tie().awaiting
+        awaiting[awaiting.index(part)] = whole
+        whole.tie().awaited_by.append(waiter)
+    borrowed_from = part.ties.borrowed_from
+    if borrowed_from is not None:
+        part.ties.borrowed_from = None
+        whole.tie().borrowed_from = borrowed_from
+        borrowed_from.tie().lent_to = whole
 
 
 def _take_back(lender: LiveRun) -> None:

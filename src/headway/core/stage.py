@@ -94,6 +94,8 @@ class Stage:
         """The message that is just taking its place: what it cuts does not take it along."""
         self.borrowers: list[LiveRun] = []
         """Sub-runs that may just have become able to run on a slot lent to them (L-4)."""
+        self.held_borrowers: list[LiveRun] = []
+        """Sub-runs that a slot could be lent to, but their agent is held back just now."""
         self._wait_notice = settings.wait_notice
         self._ageing = settings.ageing
         self._orders = 0
@@ -226,13 +228,10 @@ class Stage:
             self.start(floor.claim(flow, self.now))
         if lane.preemptible and lane.ready[PLAIN]:
             self._preempt(lane)
+        if self.borrowers or self.held_borrowers:
+            lending.lend(self)
         if floor.wakes:
             self._set_wakes()
-        if floor.freed:
-            freed, floor.freed = floor.freed, []
-            self.borrowers += [live for live in freed if live.ties and live.ties.awaited_by]
-        if self.borrowers:
-            lending.lend(self)
         if self.touched or self.other_lanes:
             self.fill_all()
 
@@ -496,6 +495,8 @@ class Stage:
             live.queued_at, live.starts_before = place_of.queued_at, place_of.starts_before
         if first.parent is not None:
             self.adopt(first.parent, live)
+        for part in parts:
+            lending.pass_on_wait(part, live)
         self.actions.append(Merge(run, first.session.epoch))
         for part in parts:
             self.finish(part, Outcome(State.CANCELLED, Reason.MERGED, into=run.id))
