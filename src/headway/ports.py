@@ -8,7 +8,7 @@ its epoch with every write, and stops what a store says is no longer its own.
 from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeAlias
 
-from headway.core.actions import Action
+from headway.core.actions import Action, Stopped
 from headway.model.outcome import Outcome
 from headway.model.run import Run, RunId, SessionKey, SessionMemory
 from headway.model.time import Instant
@@ -108,6 +108,8 @@ class SubRun(Protocol):
     async def wait(self) -> Outcome: ...
 
     async def reply(self) -> str: ...
+
+    async def cancel(self) -> Stopped: ...
 
 
 class Desk(Protocol):

@@ -3,13 +3,14 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from headway.core.actions import Start
-from headway.model.errors import InvalidInput, TurnOver
+from headway.model.errors import InvalidInput, TurnOver, WouldDeadlock
 from headway.model.outcome import Attachment
 from headway.model.run import AgentName, Route, Run, RunId, Sender, SessionKey
 from headway.model.time import as_datetime
@@ -18,6 +19,9 @@ from headway.model.words import Cut
 from headway.ports import Desk, SubRun
 
 Result = TypeVar("Result")
+
+current_ticket: ContextVar[int] = ContextVar("headway_ticket", default=0)
+"""The attempt whose code is running, 0 outside of one: who waits in a turn waits as that turn (L-4)."""
 
 
 class Fence(Value, frozen=True, order=True):
@@ -190,7 +194,11 @@ class Turn(msgspec.Struct, eq=False):
     async def delegate(self, agent: str, text: str = "", **options: object) -> str:
         """Ask another agent and wait for its reply. Meanwhile this turn lends it its slot (L-4)."""
         child = await self.submit(agent, text, **options)
-        return await child.reply()
+        try:
+            return await child.reply()
+        except WouldDeadlock:
+            await child.cancel()
+            raise
 
     def wait_for(self, work: Coroutine[object, object, Result]) -> Result:
         """For sync agents: run an awaitable of this turn on the engine's loop, and wait for it."""

@@ -11,6 +11,7 @@ from headway.core.actions import Stopped
 from headway.model.outcome import Outcome, error_of
 from headway.model.run import RunId
 from headway.model.words import State
+from headway.turn import current_ticket
 
 
 class HandleDesk(Protocol):
@@ -44,14 +45,15 @@ class Handle(msgspec.Struct, eq=False):
     async def wait(self) -> Outcome:
         """The outcome; of a merged run, that of the run which took it over (S-7)."""
         if self._settled is None:
-            if self._parent:
-                self._desk.awaits(self._parent, self.id)
+            waiter = self._parent or current_ticket.get()
+            if waiter:
+                self._desk.awaits(waiter, self.id)
             try:
                 while self._settled is None:
                     await self._next_change()
             finally:
-                if self._parent:
-                    self._desk.resumes(self._parent, self.id)
+                if waiter:
+                    self._desk.resumes(waiter, self.id)
         return self._settled
 
     async def reply(self) -> str:

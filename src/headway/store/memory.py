@@ -31,7 +31,7 @@ from headway.ports import Admission, Clock, Duplicate, Granted, RunPage, RunQuer
 _UNHANDLED = frozenset({Reason.DRAINING, Reason.ORPHANED})
 """Endings in which no agent dealt with the message: it may be delivered again (S-8)."""
 
-_LONGEST_INSTANT = 20
+_LONGEST_NUMBER = 18
 _FAILED_STATES = frozenset({State.FAILED, State.CANCELLED, State.REJECTED})
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
@@ -67,8 +67,10 @@ class MemoryStore:
         self._key_ends: list[tuple[Instant, RunId, _Key]] = []
         self._pinned: dict[RunId, int] = {}
         """Runs that live keys lead to, and how many: they are not forgotten."""
-        self._finished: deque[tuple[Instant, RunId]] = deque()
-        self._finished_tasks: deque[tuple[Instant, RunId]] = deque()
+        self._finished: deque[Finish] = deque()
+        self._finished_tasks: deque[Finish] = deque()
+        self._numbers: dict[RunId, int] = {}
+        self._numbered = 0
         self._epochs = 0
 
     async def open(self) -> None:
@@ -110,19 +112,28 @@ class MemoryStore:
         return None if record is None else self._view(record)
 
     async def list(self, query: RunQuery) -> RunPage:
-        """Newest first. A cursor names the run to go on with, and its instant in case it is forgotten."""
+        """Newest first. Runs are numbered as they are first listed, so a cursor outlives what it points at."""
+        self._number()
+        upto = _position(query.cursor)
         found: list[RunView] = []
-        next_at, next_id = _position(query.cursor)
-        here = query.cursor is None
-        forgotten = next_id not in self._records
-        for record in reversed(self._records.values()):
-            view = self._view(record)
-            here = here or view.id == next_id or (forgotten and view.run.submitted_at < next_at)
-            if here and _matches(query, view):
+        for run_id in reversed(self._numbers):
+            number = self._numbers[run_id]
+            view = self._view(self._records[run_id])
+            if number <= upto and _matches(query, view):
                 if len(found) == query.limit:
-                    return RunPage(tuple(found), f"{view.run.submitted_at}.{view.id}")
+                    return RunPage(tuple(found), str(number))
                 found.append(view)
         return RunPage(tuple(found))
+
+    def _number(self) -> None:
+        """Give every run its number in the order of coming; the forgotten ones lose theirs."""
+        numbers: dict[RunId, int] = {}
+        for run_id in self._records:
+            number = self._numbers.get(run_id)
+            if number is None:
+                number = self._numbered = self._numbered + 1
+            numbers[run_id] = number
+        self._numbers = numbers
 
     def _view(self, record: _Record) -> RunView:
         match record:
@@ -175,9 +186,11 @@ class MemoryStore:
             retention, finished = settings.retention, self._finished
         records = self._records
         records[run.id] = finish
-        finished.append((finish.at + retention, run.id))
-        while len(finished) > settings.retained_runs or (finished and finished[0][0] <= finish.at):
-            run_id = finished.popleft()[1]
+        finished.append(finish)
+        while len(finished) > settings.retained_runs or (
+            finished and finished[0].at + retention <= finish.at
+        ):
+            run_id = finished.popleft().run.id
             if run_id not in self._pinned:
                 del records[run_id]
 
@@ -260,14 +273,13 @@ def _message_key(run: Run) -> _Key:
     return (f"message {place}", run.agent, run.route, run.message_id or "")
 
 
-def _position(cursor: str | None) -> tuple[Instant, RunId]:
-    """The instant and the id of the run that a page goes on with."""
+def _position(cursor: str | None) -> int:
+    """The number of the run that a page goes on with."""
     if cursor is None:
-        return NEVER, RunId("")
-    at, _, run_id = cursor.partition(".")
-    if not (run_id and at.isascii() and at.isdigit() and len(at) <= _LONGEST_INSTANT):
+        return NEVER
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_NUMBER):
         raise InvalidInput("cursor", cursor, "the cursor of an earlier page")
-    return int(at), RunId(run_id)
+    return int(cursor)
 
 
 def _was_handled(outcome: Outcome) -> bool:
