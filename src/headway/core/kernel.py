@@ -325,7 +325,7 @@ class Kernel:
         parent = self.stage.attempts.get(ticket)
         live = self.stage.runs.get(child)
         if parent is not None and live is not None:
-            lending.end_wait(parent, live)
+            lending.end_wait(self.stage, parent, live)
             self.stage.fill_all()
 
     def estimated(self, key: SessionKey, now: Instant, tokens: int = 0, window: int = 0) -> None:

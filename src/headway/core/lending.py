@@ -52,7 +52,7 @@ def give_back(stage: "Stage", live: LiveRun) -> bool:
         borrower.tie().borrowed_from = lender
         if lender is not None:
             lender.tie().lent_to = borrower
-            _take_back(lender)
+            _take_back(stage, lender)
         else:
             borrower.lane.background += (borrower.kind & BACKGROUND) - (live.kind & BACKGROUND)
         return True
@@ -70,13 +70,13 @@ def begin_wait(stage: "Stage", waiter: LiveRun, other: LiveRun) -> None:
     stage.borrowers += _posted_below(waiter)
 
 
-def end_wait(waiter: LiveRun, other: LiveRun) -> None:
+def end_wait(stage: "Stage", waiter: LiveRun, other: LiveRun) -> None:
     """The waiter works again, or waits only for others."""
     ties = waiter.tie()
     if other in ties.awaiting:
         ties.awaiting.remove(other)
         other.tie().awaited_by.remove(waiter)
-        _take_back(waiter)
+        _take_back(stage, waiter)
 
 
 def pass_on_wait(part: LiveRun, whole: LiveRun) -> None:
@@ -95,7 +95,7 @@ def pass_on_wait(part: LiveRun, whole: LiveRun) -> None:
         borrowed_from.tie().lent_to = whole
 
 
-def _take_back(lender: LiveRun) -> None:
+def _take_back(stage: "Stage", lender: LiveRun) -> None:
     """A lender that waits for its borrower no longer works itself: the borrower's slot becomes its own.
 
     The lane may be over its width by that one until something in it ends; nothing starts before.
@@ -108,6 +108,7 @@ def _take_back(lender: LiveRun) -> None:
     borrower.tie().borrowed_from = None
     borrower.lane.in_use += 1
     borrower.lane.background += borrower.kind & BACKGROUND
+    stage.borrowers += _posted_below(lender)
 
 
 def _lender(child: LiveRun) -> LiveRun | None:

@@ -608,7 +608,7 @@ class Stage:
             message.ties.absorbed_by = None
             self.finish(message, Outcome(State.CANCELLED, Reason.MERGED, into=live.run.id))
         for waiter in tuple(ties.awaited_by):
-            lending.end_wait(waiter, live)
+            lending.end_wait(self, waiter, live)
         root = ties.root
         if root is not None and root.offspring is not None:
             root.offspring.remove(live)
