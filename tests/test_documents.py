@@ -159,7 +159,12 @@ def run(program: Path, folder: Path) -> str:
         ran = subprocess.run(
             [sys.executable, str(program)],
             cwd=folder,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"},
+            env={
+                **os.environ,
+                "PYTHONPATH": whole_paths(os.environ.get("PYTHONPATH", "")),
+                "PYTHONIOENCODING": "utf-8",
+                "NO_COLOR": "1",
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -170,6 +175,11 @@ def run(program: Path, folder: Path) -> str:
         pytest.fail(f"still running after {TIMEOUT_S} s; it printed: {late.stdout!r}")
     assert ran.returncode == 0, f"exit code {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
     return ran.stdout
+
+
+def whole_paths(paths: str) -> str:
+    """The same search path for a program that runs in another folder."""
+    return os.pathsep.join(str(Path(path).resolve()) for path in paths.split(os.pathsep) if path)
 
 
 def check_output(printed: str, shown: str | None) -> None:

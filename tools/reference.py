@@ -55,7 +55,7 @@ MEANINGS: Mapping[str, str] = {
     "Settings.lanes": "The lanes that exist from the start; others can be made later with `set_lane`.",
     "Settings.queue": "The queue of every session, unless something closer says otherwise.",
     "Settings.channels": "Queue options for messages of one channel, by its name (`Route.channel`).",
-    "Settings.agents": "Counts only in a kernel used by itself: `hw.agent` gives each agent its own.",
+    "Settings.agents": "Settings of agents by name; what `hw.agent` says comes on top.",
     "Settings.limits": "Limits for tasks.",
     "Settings.ageing": "A waiting run gains one step of priority in this time.",
     "Settings.cancel_grace": "How long a cancelled attempt may take to return before it is left behind.",

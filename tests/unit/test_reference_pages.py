@@ -15,7 +15,8 @@ from tools import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-CODE = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", ARCHITECTURE, flags=re.M | re.S))
+_PROSE = re.sub(r"^```.*?^```$", "", ARCHITECTURE, flags=re.MULTILINE | re.DOTALL)
+CODE = re.findall(r"`([^`\n]+)`", _PROSE)
 
 
 @pytest.mark.parametrize("path", reference.pages(), ids=lambda path: path.name)

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from headway.core.stage import Stage
 
 
-def lend(stage: "Stage") -> None:
-    """Start the candidates that a waiting run can carry, in the order in which they would start anyway."""
+def lend(stage: "Stage") -> bool:
+    """Start the candidates that a waiting run can carry, in the order in which they would start anyway.
+
+    True if any was started: another run may have come to the head of its session.
+    """
+    lent = False
     stage.borrowers += stage.held_borrowers
     stage.held_borrowers = []
     while stage.borrowers:
@@ -35,6 +39,8 @@ def lend(stage: "Stage") -> None:
             child.tie().borrowed_from = lender
             stage.floor.borrow(child, stage.now)
             stage.start(child)
+            lent = True
+    return lent
 
 
 def give_back(stage: "Stage", live: LiveRun) -> bool:

@@ -228,8 +228,8 @@ class Stage:
             self.start(floor.claim(flow, self.now))
         if lane.preemptible and lane.ready[PLAIN]:
             self._preempt(lane)
-        if self.borrowers or self.held_borrowers:
-            lending.lend(self)
+        if (self.borrowers or self.held_borrowers) and lending.lend(self):
+            self.other_lanes = True
         if floor.wakes:
             self._set_wakes()
         if self.touched or self.other_lanes:

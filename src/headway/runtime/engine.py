@@ -97,6 +97,8 @@ class Engine:
     async def drain(self, grace: Span | None = None, *, keep_waiting: bool | None = None) -> None:
         """Take nothing new, let running work finish within the grace, then cut it (L-5)."""
         loop = self._running_loop()
+        if self._scribe is None:
+            raise NotRunning
         kernel = self.kernel
         keep = self._store.durable if keep_waiting is None else keep_waiting
         kernel.drain(self._clock.now(), keep_waiting=keep)
@@ -237,6 +239,8 @@ class Engine:
 
     async def _stored(self) -> None:
         """Wait until what was decided so far is kept: only then is a stop or a setting acknowledged."""
+        if self._scribe is None:
+            raise NotRunning
         if self.kernel.stage.actions:
             stored: asyncio.Future[None] = self._running_loop().create_future()
             self._unstored.append(stored)

@@ -7,6 +7,7 @@ lets a span pass, `run_until_idle` lets all that was begun come to its end.
 import asyncio
 from collections.abc import Coroutine, Mapping
 from datetime import datetime
+from random import Random
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -141,7 +142,9 @@ class Inline:
 
     async def _start(self) -> None:
         await self.hw.start()
-        self.hw.engine.bus.tap(self._hear)
+        engine = self.hw.engine
+        engine.bus.tap(self._hear)
+        engine.attempts.jitter = Random(0).random
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)

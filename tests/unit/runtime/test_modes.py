@@ -134,6 +134,29 @@ async def test_s_the_last_of_many_interrupts_is_never_lost() -> None:
 
 
 @virtual_time
+async def test_s_a_message_due_later_acts_by_its_mode_when_it_becomes_due() -> None:
+    recorder = Recorder(takes=10)
+    async with with_agents(recorder) as hw:
+        old = await hw.submit("a", "old", session="s")
+        new = await hw.submit("a", "new", session="s", mode="interrupt", due="5s")
+        await asyncio.sleep(4)
+        assert recorder.cancelled == []
+        assert await endings(old, new) == ["cancelled/superseded", "done"]
+        assert recorder.started_at == pytest.approx([0, 5])
+
+
+@virtual_time
+async def test_s_a_task_due_later_waits_its_turn_whatever_the_mode() -> None:
+    recorder = Recorder(takes=10)
+    async with with_agents(recorder) as hw:
+        await hw.set_queue("s", mode="interrupt", debounce="1s")
+        old = await hw.submit("a", "old", session="s", debounce=0)
+        task = await hw.submit("a", "task", session="s", source="task", due="5s")
+        assert await endings(old, task) == ["done", "done"]
+        assert recorder.started_at == pytest.approx([0, 10])
+
+
+@virtual_time
 async def test_s_interrupt_leaves_tasks_and_firings_their_turn() -> None:
     recorder = Recorder()
     async with with_agents(recorder) as hw:

@@ -236,6 +236,28 @@ async def test_x2_a_message_already_taken_is_not_cancelled_any_more() -> None:
 
 
 @virtual_time
+async def test_x2_the_deadline_of_a_message_does_not_matter_once_it_is_taken() -> None:
+    listener = Listener(takes=5)
+    async with _steerable(listener) as hw:
+        await hw.submit("a", "work", session="s")
+        await moment()
+        message = await hw.submit("a", "also", session="s", mode="steer", deadline="2s")
+        assert await message.reply() == "work+also"
+        assert now_s() == pytest.approx(5)
+
+
+@virtual_time
+async def test_x2_the_deadline_of_a_message_counts_while_it_is_only_offered() -> None:
+    listener = Listener(takes=5, deaf_after=0)
+    async with _steerable(listener) as hw:
+        await hw.submit("a", "work", session="s")
+        await moment()
+        message = await hw.submit("a", "also", session="s", mode="steer", deadline="2s")
+        assert ending(await message.wait()) == "failed/deadline_queued"
+        assert now_s() == pytest.approx(2)
+
+
+@virtual_time
 async def test_x2_a_stopped_turn_cannot_take_a_message_any_more() -> None:
     taken: list[Message | None] = []
     hw = Headway()

@@ -4,7 +4,16 @@ import asyncio
 
 import pytest
 
-from headway import Headway, LaneCleared, LaneSettings, RunCancelled, State, Turn, WouldDeadlock
+from headway import (
+    Headway,
+    LaneCleared,
+    LaneSettings,
+    RunCancelled,
+    RunFailed,
+    State,
+    Turn,
+    WouldDeadlock,
+)
 from headway.testing import virtual_time
 from tests.unit.runtime.worlds import Gate, Recorder, ending, moment, now_s
 
@@ -213,6 +222,20 @@ async def test_l4_a_failed_child_is_told_to_its_parent_and_the_slot_comes_back()
 
     async with tree.hw as hw:
         assert await hw.send("parent") == "failed/timed_out, then re: y"
+
+
+@virtual_time
+async def test_l4_a_sub_run_that_is_refused_at_once_says_why() -> None:
+    tree = Tree({})
+
+    @tree.hw.agent("parent")
+    async def parent(turn: Turn) -> str:
+        with pytest.raises(RunFailed, match="deadline_queued"):
+            await turn.submit("leaf", "too late", deadline=0)
+        return "told"
+
+    async with tree.hw as hw:
+        assert await hw.send("parent") == "told"
 
 
 @virtual_time

@@ -187,10 +187,13 @@ def test_an_agent_that_ignores_its_cancellation_does_not_keep_it_from_leaving() 
 
 
 def test_the_same_test_twice_gives_the_same_instants() -> None:
+    """Also those of retries, which are spread by chance elsewhere (C-9)."""
+
     def story() -> list[tuple[str, int]]:
         with Inline(_headway(seconds=7)) as inline:
             for number in range(3):
                 inline.submit("echo", str(number), session="x")
+                inline.submit("broken", session="y", retries=2)
                 inline.advance("3s")
             inline.run_until_idle()
             return [(type(event).__name__, event.at) for event in inline.events]

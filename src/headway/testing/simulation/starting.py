@@ -125,15 +125,8 @@ def share(agent: SeenAgent) -> int:
     return agent.inflight // agent.settings.weight
 
 
-def gives_way(seen: Seen) -> bool:
-    """Whether it is a heartbeat in the way of a message of its session (F-4)."""
-    return seen.heartbeat and any(other.message for other in seen.session.line)
-
-
 def may_preempt(mirror: Mirror, seen: Seen) -> bool:
-    """Whether this attempt may be cut for another run: for a message, or for a user's turn."""
-    if gives_way(seen):
-        return True
+    """Whether this attempt may be cut to clear its slot for a user's turn (X-5)."""
     if not seen.yields or seen.lent_to is not None or seen.lender is not None:
         return False
     lane = seen.lane

@@ -266,7 +266,7 @@ class Witness:
             broken(where, f"{seen} is cut {action.cut} without cause")
         seen.cut = action.cut
         seen.cut_at = mirror.now
-        seen.clears = action.cut is Cut.PREEMPTED and not starting.gives_way(seen)
+        seen.clears = action.cut is Cut.PREEMPTED and not self._gives_way(seen)
         self._spare(seen)
 
     def _may_cut(self, seen: Seen, cut: Cut) -> bool:
@@ -284,9 +284,13 @@ class Witness:
             case Cut.DRAINED:
                 return self.phase.cutting_all
             case Cut.PREEMPTED:
-                return starting.may_preempt(self.mirror, seen)
+                return self._gives_way(seen) or starting.may_preempt(self.mirror, seen)
             case _:
                 return False
+
+    def _gives_way(self, seen: Seen) -> bool:
+        """Whether it is a heartbeat in the way of a message that has just come (F-4)."""
+        return seen.heartbeat and any(new.session is seen.session for new in self.phase.placed)
 
     def _spare(self, seen: Seen) -> None:
         """A sub-run that cuts a turn above itself by its own arrival lives on without it."""
