@@ -188,7 +188,7 @@ class Kernel:
             self.stage.enter(live)
         return True
 
-    def finished(self, ticket: int, ended: Ended, now: Instant, *, jitter: float = 0.5) -> bool:
+    def finished(self, ticket: int, ended: Ended, now: Instant, jitter: float = 0.5) -> bool:
         """The attempt has returned. False: it counts no longer, nothing was changed (R-4)."""
         stage = self.stage
         if now > stage.now:

@@ -48,8 +48,11 @@ class Ties(Moving, eq=False):
     """Messages that this turn took from its inbox."""
 
 
-class LiveRun(Moving, eq=False):
-    """One run between submission and outcome: where it stands and what it holds."""
+class LiveRun(Moving, eq=False, gc=False):
+    """One run between submission and outcome: where it stands and what it holds.
+
+    The garbage collector does not look at it: when a run ends, nothing points back at it and it goes at once.
+    """
 
     run: Run
     session: "SessionQueue"

@@ -615,6 +615,19 @@ class Stage:
             if not root.offspring:
                 root.offspring = None
 
+    def dissolve(self) -> None:
+        """Let go of everything. Live runs are not seen by the garbage collector; a stage that is thrown away
+        with runs in it must untie them from each other."""
+        for live in self.runs.values():
+            live.ties = live.alarm = live.deadline_alarm = None
+        for session in self.sessions.values():
+            session.waiting.clear()
+            session.running.clear()
+            session.posted = session.buffers = session.offspring = None
+        self.sessions.clear()
+        self.runs.clear()
+        self.attempts.clear()
+
     def release_idle(self) -> None:
         """An idle session costs nothing (S-4): what must outlive it was handed to the store before."""
         for session in [session for session in self.sessions.values() if session.is_idle]:

@@ -134,7 +134,7 @@ class Attempts:
                 self._interrupted = error
         turn.over = True
         jitter = 0.5 if type(ended) is Done else self.jitter()
-        self._kernel.finished(ticket, ended, self._clock.now(), jitter=jitter)
+        self._kernel.finished(ticket, ended, self._clock.now(), jitter)
         if self._turns.pop(ticket, None) is not None and self._resting and not self._turns:
             self._let_rest()
         self._wake()

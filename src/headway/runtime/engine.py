@@ -69,6 +69,7 @@ class Engine:
         self.callbacks = Callbacks(self._herald, settings.callback_within)
         self._store = store
         self._clock = clock
+        self._lanes = self.kernel.stage.floor.lanes
         self._ids = RunIds.for_node(clock.now())
         self._agents: dict[AgentName, AgentSettings] = {}
         self._composers: dict[str, Composer] = {}
@@ -166,7 +167,7 @@ class Engine:
             raise NotRunning
         parent_id = self.attempts.parent_of(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
-        if run.lane not in self.kernel.stage.floor.lanes:
+        if run.lane not in self._lanes:
             lane = self.kernel.stage.floor.lane(run.lane)
             run = msgspec.structs.replace(run, lane=lane.name)
         if parent_id is None and self.kernel.stage.draining:
@@ -437,10 +438,11 @@ class Engine:
 
     def _carry_out(self, actions: Sequence[Action]) -> None:
         loop = self._running_loop()
+        begin = self.attempts.begin
         heard = self.bus.heard
         for action in actions:
             if type(action) is Start:
-                self.attempts.begin(action, loop)
+                begin(action, loop)
                 if heard:
                     self._herald.started(action)
             elif type(action) is Finish:

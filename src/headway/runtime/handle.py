@@ -26,8 +26,11 @@ class HandleDesk(Protocol):
     def resumes(self, ticket: int, child: RunId) -> None: ...
 
 
-class Handle(msgspec.Struct, eq=False):
-    """One run, as its caller sees it. Every handle is told the outcome, however the run ends (R-2)."""
+class Handle(msgspec.Struct, eq=False, gc=False):
+    """One run, as its caller sees it. Every handle is told the outcome, however the run ends (R-2).
+
+    The garbage collector need not look at it: once the run has ended, nothing points back at its handle.
+    """
 
     _desk: HandleDesk
     id: RunId
