@@ -81,7 +81,7 @@ def _follow_lender(live: LiveRun, seen: Seen, mirror: Mirror) -> None:
             seen.lender = None
         return
     known = mirror.runs.get(lender.run.id)
-    if known is None or known not in seen.waiters() or known.lane is not seen.lane:
+    if known is None or not known.awaiting or known.lane is not seen.lane:
         broken(Invariant.LENDING, f"{seen} runs on the slot of {lender.run.id}")
     if seen.lender is not known:
         if seen.lender is not None:

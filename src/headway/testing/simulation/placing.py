@@ -22,7 +22,7 @@ def place(mirror: Mirror, phase: Phase, seen: Seen, settings: QueueSettings) -> 
     """A message takes its place, and what it has brought about is checked."""
     session = seen.session
     dropped = _check_drops(mirror, phase, seen, settings)
-    full = len(session.running) >= session.width_for(seen.width)
+    full = len(session.running) >= session.width_for(settings.max_concurrent)
     ended = session in phase.superseded
     phase.superseded = [other for other in phase.superseded if other is not session]
     was_busy = bool(session.line) or dropped or full or ended

@@ -194,8 +194,8 @@ class Seen:
     cut_at: Instant = 0
     clears: bool = False
     """Whether it was cut to clear its slot for a user's turn."""
-    spared: bool = False
-    """Whether it cut a turn above itself by its own arrival, and so lives on without it."""
+    spared: "list[tuple[int, Cut | None]]" = field(default_factory=list)
+    """Attempts above it that it cut by its own arrival, and how; it lives on without them."""
     begun: bool = False
     """Whether it was ever started."""
     awaiting: "list[Seen]" = field(default_factory=list)
@@ -241,7 +241,12 @@ class Seen:
     @property
     def ends_with_parent(self) -> bool:
         """Whether an attempt above it was cut: what a cut turn started is stopped with it (X-3)."""
-        return not self.spared and any(above.cut is not None for above in self.ancestors())
+        spared = self.spared
+        for above in self.ancestors():
+            if above.cut is not None and (above.ticket, above.cut) not in spared:
+                return True
+            spared = spared + above.spared
+        return False
 
     def waiters(self) -> "Iterator[Seen]":
         """Running runs that wait for this one, directly or through others; the nearest first."""

@@ -46,6 +46,7 @@ _STEPS: dict[State, frozenset[State]] = {
 
 _BEFORE_ITS_PLACE = (Release, Remember, Unsteer)
 _REASONS_BEFORE = frozenset({Reason.SUPERSEDED, Reason.QUEUE_DROPPED, Reason.STOPPED})
+_CUT_BY_ARRIVAL = frozenset({Cut.SUPERSEDED, Cut.PREEMPTED})
 
 
 class Witness:
@@ -209,7 +210,11 @@ class Witness:
                 broken(Invariant.WINDOW, f"{seen} is queued before its window closed")
         mirror.take_out(seen)
         if seen.message:
-            seen.spared |= any(above.cut and above.cut_at == now for above in seen.ancestors())
+            seen.spared += [
+                (above.ticket, above.cut)
+                for above in seen.ancestors()
+                if above.cut is Cut.SUPERSEDED and above.cut_at == now
+            ]
             placing.place(mirror, self.phase, seen, settings)
         else:
             mirror.line_up(seen)
@@ -294,10 +299,11 @@ class Witness:
 
     def _spare(self, seen: Seen) -> None:
         """A sub-run that cuts a turn above itself by its own arrival lives on without it."""
-        arriving = [] if self.phase.arriving is None else [self.phase.arriving[0]]
-        for other in (*arriving, *self.phase.placed):
-            if seen in other.ancestors():
-                other.spared = True
+        if seen.cut in _CUT_BY_ARRIVAL:
+            arriving = [] if self.phase.arriving is None else [self.phase.arriving[0]]
+            for new in (*arriving, *self.phase.placed):
+                if new.session is seen.session and seen in new.ancestors():
+                    new.spared.append((seen.ticket, seen.cut))
 
     def _abandon(self, action: Abandon) -> None:
         seen = self.mirror.attempts.get(action.ticket)
