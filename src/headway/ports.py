@@ -84,6 +84,10 @@ class Store(Protocol):
         """Take a session without a new run, to stop or configure it."""
         ...
 
+    async def memory_of(self, session: SessionKey) -> SessionMemory | None:
+        """What a session remembers, without taking it: reading never writes."""
+        ...
+
     async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
         """Keep what the kernel decided, in order. Answers the sessions that are no longer this node's."""
         ...

@@ -20,8 +20,8 @@ from headway.ports import Desk, SubRun
 
 Result = TypeVar("Result")
 
-current_ticket: ContextVar[int] = ContextVar("headway_ticket", default=0)
-"""The attempt whose code is running, 0 outside of one: who waits in a turn waits as that turn (L-4)."""
+current_turn: "ContextVar[Turn | None]" = ContextVar("headway_turn", default=None)
+"""The turn whose code is running, if any: who waits in a turn waits as that turn (L-4)."""
 
 
 class Fence(Value, frozen=True, order=True):
@@ -49,14 +49,23 @@ class Message(Value, frozen=True):
 class Inbox:
     """Messages steered into a turn. Taking one is its receipt: it will not become a turn of its own (X-2)."""
 
-    def __init__(self, desk: Desk, ticket: int) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        ticket: int,
+        ask_loop: "Callable[[Callable[[], Message | None]], Message | None]",
+    ) -> None:
         self._desk = desk
         self._ticket = ticket
+        self._ask_loop = ask_loop
         self._offered: deque[Run] = deque()
         self._arrived = asyncio.Event()
 
     def poll(self) -> Message | None:
-        """The next message if there is one, at once."""
+        """The next message if there is one, at once. A plain agent asks from its thread."""
+        return self._ask_loop(self._take)
+
+    def _take(self) -> Message | None:
         while self._offered:
             run = self._offered.popleft()
             if self._desk.take_message(self._ticket, run.id):
@@ -66,7 +75,7 @@ class Inbox:
 
     async def get(self) -> Message:
         """The next message, as soon as there is one."""
-        while (message := self.poll()) is None:
+        while (message := self._take()) is None:
             await self._arrived.wait()
         return message
 
@@ -97,7 +106,7 @@ class Turn(msgspec.Struct, eq=False, gc=False):
     """The engine's: what runs this attempt."""
     _inbox: Inbox | None = None
     _context: dict[str, object] | None = None
-    _threads_wait: tuple[Callable[[], object], ...] = ()
+    _threads_wait: list[Callable[[], object]] = msgspec.field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"<Turn {self.run.id} attempt {self.start.attempt}>"
@@ -160,7 +169,7 @@ class Turn(msgspec.Struct, eq=False, gc=False):
     def inbox(self) -> Inbox:
         """Messages steered into this turn; the agent must be registered as steerable."""
         if self._inbox is None:
-            self._inbox = Inbox(self._desk, self.start.ticket)
+            self._inbox = Inbox(self._desk, self.start.ticket, self._ask_loop)
         return self._inbox
 
     @property
@@ -206,15 +215,33 @@ class Turn(msgspec.Struct, eq=False, gc=False):
             work.close()
             raise InvalidInput("work", "an await", "awaited directly: this agent is async")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        self._threads_wait = (*self._threads_wait, future.cancel)
+        self._threads_wait.append(future.cancel)
         if self.cut is not None:
             future.cancel()
-        return future.result()
+        try:
+            return future.result()
+        finally:
+            self._threads_wait.remove(future.cancel)
 
     def wake_threads(self) -> None:
         """For the engine: the turn was cut, so nothing that its threads wait for is waited for any more."""
-        for cancel in self._threads_wait:
+        for cancel in tuple(self._threads_wait):
             cancel()
+
+    @property
+    def desk(self) -> Desk:
+        """The engine that runs this turn."""
+        return self._desk
+
+    def _ask_loop(self, ask: Callable[[], Result]) -> Result:
+        """Call something on the engine's loop and wait for its answer, from whatever thread."""
+        if self._in_loop():
+            return ask()
+
+        async def answer() -> Result:
+            return ask()
+
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
 
     def _in_loop(self) -> bool:
         try:

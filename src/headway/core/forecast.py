@@ -14,7 +14,7 @@ from headway.model.time import SECOND, Instant, Span
 from headway.model.value import Value
 from headway.model.words import State
 
-MOST_RUNS = 3_000
+MOST_RUNS = 1_000
 """Above this many live runs a forecast would take too long; the place is then counted by rank."""
 
 DEFAULT_SPAN: Span = 10 * SECOND

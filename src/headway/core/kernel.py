@@ -124,7 +124,8 @@ class Kernel:
         session = stage.sessions.get(run.session)
         if session is None:
             session = stage.session(run.session, epoch, memory)
-        session.seen = seq
+        if seq > session.seen:
+            session.seen = seq
         if run.queue is None and run.route is None and session.memory is BLANK:
             settings = self._rules.from_library
         else:
@@ -249,32 +250,23 @@ class Kernel:
         message_id: str | None = None,
         route: Route | None = None,
         epoch: int = 0,
+        seq: int = 0,
         memory: SessionMemory | None = None,
     ) -> Stopped:
         """`/stopall`: everything of the session ends, and what was sent before it comes too late (S-9, X-3)."""
         self._advance(now)
         stage = self.stage
         session = stage.session(key, epoch, memory)
+        session.seen = max(session.seen, seq)
         session.cut_off(stage.now if sent_at is None else sent_at, message_id, route)
         stage.actions.append(Remember(key, session.memory, session.epoch))
-        reached = [*session.running, *session.waiting, *self._buffered(session)]
-        reached += (
-            [
-                live
-                for live in stage.runs.values()
-                if live.session is session and live not in reached
-            ]
-            if session.later
-            else []
-        )
-        reached += [live for live in session.offspring or () if live not in reached]
-        reached += [
-            below
-            for live in tuple(reached)
-            for below in stage.descendants(live)
-            if below not in reached
-        ]
-        return self._stop(reached, session)
+        own = [*session.running, *session.waiting, *self._buffered(session)]
+        if session.later:
+            own += [live for live in stage.runs.values() if live.session is session]
+        reached = {live.run.id: live for live in (*own, *(session.offspring or ()))}
+        for live in own:
+            reached |= {below.run.id: below for below in stage.descendants(live)}
+        return self._stop(list(reached.values()), session)
 
     def clear(self, key: SessionKey, now: Instant) -> int:
         """`/queue clear`: waiting messages end, running ones go on. Answers how many."""
@@ -357,11 +349,13 @@ class Kernel:
         now: Instant,
         *,
         epoch: int = 0,
+        seq: int = 0,
         memory: SessionMemory | None = None,
     ) -> None:
         """`/queue …`: set the session's own queue options, or none (S-5)."""
         self._advance(now)
         session = self.stage.session(key, epoch, memory)
+        session.seen = max(session.seen, seq)
         session.memory = msgspec.structs.replace(session.memory, options=options)
         self.stage.actions.append(Remember(key, session.memory, session.epoch))
         self.stage.refresh(session)
@@ -563,11 +557,13 @@ class Kernel:
                 if isinstance(alarm.bell, DeadlinePassed):
                     live, alarm.bell = alarm.bell.live, None
                     self._deadline_passed(live)
+            some_ended = bool(stage.touched)
+            stage.refresh_touched()
             for alarm in due:
                 bell, alarm.bell = alarm.bell, None
                 if bell is not None:
                     self._ring(bell)
-            if stage.touched:
+            if some_ended or stage.touched:
                 stage.fill_all()
 
     def _ring(self, bell: Bell) -> None:
@@ -663,7 +659,7 @@ class Kernel:
         if session is None:
             stage.actions.append(Release(run.session, epoch, seq))
         else:
-            session.seen = seq
+            session.seen = max(session.seen, seq)
         return outcome
 
     def _settle(self, session: SessionQueue) -> None:

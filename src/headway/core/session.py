@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from headway.core.alarms import Alarm
     from headway.core.bells import Bell
 
+ORDER_STEP = 1_024
+"""How far apart the places of two runs are: so many heartbeats can step in between."""
 OVERFLOW_LINES = 50
 OVERFLOW_LINE_LENGTH = 160
 BLANK = SessionMemory()
@@ -91,9 +93,9 @@ class SessionQueue(Moving, eq=False):
         waiting.append(live)
         if self.had_heartbeats and source is _MESSAGE:
             stepping_back = [other for other in waiting if other.run.source is _HEARTBEAT]
-            for heartbeat in stepping_back:
+            for step, heartbeat in enumerate(stepping_back, 1):
                 waiting.remove(heartbeat)
-                heartbeat.place = live.place
+                heartbeat.place = live.place + step
             waiting += stepping_back
 
     def join_first(self, live: LiveRun) -> None:
@@ -107,10 +109,10 @@ class SessionQueue(Moving, eq=False):
         if live.run.source is _HEARTBEAT:
             messages = [other.place for other in waiting if other.run.source is _MESSAGE]
             live.place = max((live.place, *messages))
+        place = _line_place(live)
         index = 0
         for other in waiting:
-            behind = other.place > live.place
-            if behind or (other.place == live.place and other.run.source is _HEARTBEAT):
+            if _line_place(other) > place:
                 break
             index += 1
         waiting.insert(index, live)
@@ -181,6 +183,11 @@ class SessionQueue(Moving, eq=False):
         if number is None or memory.cutoff_id is None or channel != memory.cutoff_channel:
             return False
         return number < memory.cutoff_id
+
+
+def _line_place(live: LiveRun) -> tuple[int, bool, int]:
+    """A heartbeat that comes back behind a message shares its place: it comes after it."""
+    return live.place, live.run.source is _HEARTBEAT, live.order
 
 
 def message_number(message_id: str | None) -> int | None:

@@ -37,7 +37,7 @@ from headway.core.lanes import AgentLoad, Flow, Lane
 from headway.core.lifecycle import advance
 from headway.core.live import PLAIN, TASK, LiveRun, kind_of
 from headway.core.merge import may_collect, merged
-from headway.core.session import BLANK, Estimate, SessionQueue
+from headway.core.session import BLANK, ORDER_STEP, Estimate, SessionQueue
 from headway.model.outcome import Outcome
 from headway.model.run import Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import Settings
@@ -173,7 +173,7 @@ class Stage:
             live.held = None
             self._silence(live)
         now = live.queued_at = self.now
-        live.order = self._orders = self._orders + 1
+        live.order = self._orders = self._orders + ORDER_STEP
         live.starts_before = live.lane.started
         live.rank = now + live.run.priority * self._ageing
         if first:
@@ -219,6 +219,9 @@ class Stage:
     def fill(self, lane: Lane) -> None:
         """Start what the lane has room for."""
         floor = self.floor
+        if self.touched:
+            self.refresh_touched()
+            self.other_lanes = True
         while lane.in_use < lane.width:
             flow = floor.quick_flow(lane) if floor.lighter is not None else None
             if flow is None:
@@ -239,7 +242,7 @@ class Stage:
         """Start what any lane has room for, fairly also where a limit spans lanes (F-2)."""
         floor = self.floor
         while True:
-            self._refresh_touched()
+            self.refresh_touched()
             self.other_lanes = False
             best: Flow | None = None
             lanes = [lane for lane in floor.lanes.values() if lane.kinds]
@@ -255,7 +258,7 @@ class Stage:
             if not (self.touched or self.other_lanes):
                 return
 
-    def _refresh_touched(self) -> None:
+    def refresh_touched(self) -> None:
         while self.touched:
             self.refresh(self.touched.pop())
 

@@ -17,7 +17,7 @@ from headway.model.words import Cut
 from headway.ports import Clock, Desk
 from headway.runtime.ids import new_jitter
 from headway.runtime.replies import ending_of, reply_of
-from headway.turn import Runner, Turn, current_ticket, with_note
+from headway.turn import Runner, Turn, current_turn, with_note
 
 Hook: TypeAlias = Callable[[Turn], object]
 
@@ -121,7 +121,7 @@ class Attempts:
     async def _attempt(self, turn: Turn, ticket: int) -> None:
         """One attempt, from its hooks to its return."""
         turn.begun = True
-        current_ticket.set(ticket)
+        current_turn.set(turn)
         ended: Ended
         try:
             if turn.cut is not None or (self.before and not await self._gate(turn)):
@@ -139,7 +139,8 @@ class Attempts:
             self._let_rest()
         self._wake()
         if self._interrupted is not None:
-            raise self._interrupted
+            interrupted, self._interrupted = self._interrupted, None
+            raise interrupted
 
     async def _gate(self, turn: Turn) -> bool:
         """Call the hooks, then look once more whether the attempt is still wanted (S-11)."""

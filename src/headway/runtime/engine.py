@@ -205,7 +205,7 @@ class Engine:
 
     async def cancel(self, run_id: RunId) -> Stopped:
         stopped = self.kernel.cancel(run_id, self._clock.now())
-        self._wake()
+        await self._stored()
         if stopped.nothing and await self._store.find(run_id) is None:
             raise NotFound(run_id)
         return stopped
@@ -213,7 +213,7 @@ class Engine:
     async def stop(self, session: SessionKey) -> Stopped:
         stopped = self.kernel.stop(session, self._clock.now())
         self._herald.stopped(session, stopped, everything=False)
-        self._wake()
+        await self._stored()
         return stopped
 
     async def stop_all(
@@ -232,6 +232,7 @@ class Engine:
             message_id=message_id,
             route=route,
             epoch=granted.epoch,
+            seq=granted.seq,
             memory=granted.memory,
         )
         self._herald.stopped(session, stopped, everything=True)
@@ -250,7 +251,7 @@ class Engine:
 
     async def clear_session(self, session: SessionKey) -> int:
         ended = self.kernel.clear(session, self._clock.now())
-        self._wake()
+        await self._stored()
         return ended
 
     async def configure(
@@ -268,13 +269,14 @@ class Engine:
             options,
             self._clock.now(),
             epoch=granted.epoch,
+            seq=granted.seq,
             memory=granted.memory,
         )
         self._wake()
         await self._stored()
 
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
-        memory = (await self._store.recall(session)).memory
+        memory = await self._store.memory_of(session)
         return queue_status(self.kernel, session, memory, route)
 
     # Lanes and limits, live.

@@ -11,7 +11,7 @@ from headway.core.actions import Stopped
 from headway.model.outcome import Outcome, error_of
 from headway.model.run import RunId
 from headway.model.words import State
-from headway.turn import current_ticket
+from headway.turn import current_turn
 
 
 class HandleDesk(Protocol):
@@ -48,7 +48,7 @@ class Handle(msgspec.Struct, eq=False, gc=False):
     async def wait(self) -> Outcome:
         """The outcome; of a merged run, that of the run which took it over (S-7)."""
         if self._settled is None:
-            waiter = self._parent or current_ticket.get()
+            waiter = self._parent or self._waiting_turn()
             if waiter:
                 self._desk.awaits(waiter, self.id)
             try:
@@ -125,6 +125,11 @@ class Handle(msgspec.Struct, eq=False, gc=False):
             self._notify()
         for follower in self._followers or ():
             follower.push(text)
+
+    def _waiting_turn(self) -> int:
+        """The ticket of the turn that waits here, if it is one of the same engine."""
+        turn = current_turn.get()
+        return turn.start.ticket if turn is not None and turn.desk is self._desk else 0
 
     async def _next_change(self) -> None:
         waiter = asyncio.get_running_loop().create_future()

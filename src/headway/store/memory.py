@@ -32,6 +32,7 @@ _UNHANDLED = frozenset({Reason.DRAINING, Reason.ORPHANED})
 """Endings in which no agent dealt with the message: it may be delivered again (S-8)."""
 
 _LONGEST_NUMBER = 18
+_IDEMPOTENCY = "key"
 _FAILED_STATES = frozenset({State.FAILED, State.CANCELLED, State.REJECTED})
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
@@ -95,6 +96,9 @@ class MemoryStore:
     async def recall(self, session: SessionKey) -> Granted:
         held = self._held.get(session) or self._hold(session)
         return Granted(held.epoch, held.seq, self._memories.get(session))
+
+    async def memory_of(self, session: SessionKey) -> SessionMemory | None:
+        return self._memories.get(session)
 
     async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
         records = self._records
@@ -179,7 +183,7 @@ class MemoryStore:
         if self._cancelling:
             self._cancelling.discard(run.id)
         if self._keys and not _was_handled(finish.outcome):
-            self._free_message_keys(run)
+            self._free_keys(run)
         if run.source is _TASK:
             retention, finished = settings.task_retention, self._finished_tasks
         else:
@@ -217,17 +221,15 @@ class MemoryStore:
         """The run that this one repeats, if any; else its keys are taken for it."""
         now = self._clock.now()
         self._drop_old_keys(now)
-        keys: list[tuple[Instant, _Key]] = []
-        if run.message_id is not None:
-            keys.append((now + self._settings.dedupe, _message_key(run)))
-        if run.idempotency_key is not None:
-            taken: _Key = ("key", run.agent, None, run.idempotency_key)
-            keys.append((now + self._settings.idempotency, taken))
-        for _, key in keys:
+        keys = _keys_of(run)
+        for key in keys:
             earlier = self._keys.get(key)
             if earlier is not None and not (retry and self._did_not_succeed(earlier[0])):
                 return earlier[0]
-        for ends_at, key in keys:
+        for key in keys:
+            settings = self._settings
+            lasts = settings.dedupe if key[0] != _IDEMPOTENCY else settings.idempotency
+            ends_at = now + lasts
             self._keys[key] = (run.id, ends_at)
             self._pinned[run.id] = self._pinned.get(run.id, 0) + 1
             heappush(self._key_ends, (ends_at, run.id, key))
@@ -242,6 +244,8 @@ class MemoryStore:
 
     def _unpin(self, run_id: RunId, now: Instant) -> None:
         """One key less leads to the run; with the last one it may be forgotten."""
+        if run_id not in self._pinned:
+            return
         self._pinned[run_id] -= 1
         if self._pinned[run_id]:
             return
@@ -253,24 +257,32 @@ class MemoryStore:
             if record.at + kept <= now:
                 del self._records[run_id]
 
-    def _free_message_keys(self, run: Run) -> None:
-        """No agent dealt with the message, or with those merged into it: they may come again (S-8)."""
+    def _free_keys(self, run: Run) -> None:
+        """No agent dealt with the run, or with those merged into it: they may come again (S-8, D-6)."""
         for run_id in (*run.merged_from, run.id):
             record = self._records.get(run_id)
-            if record is not None:
-                message = record if isinstance(record, Run) else record.run
-                key = _message_key(message)
+            if record is None or run_id not in self._pinned:
+                continue
+            known = record if isinstance(record, Run) else record.run
+            for key in _keys_of(known):
                 if self._keys.get(key, ("", 0))[0] == run_id:
                     del self._keys[key]
+            del self._pinned[run_id]
 
     def _did_not_succeed(self, run_id: RunId) -> bool:
         record = self._records.get(run_id)
         return isinstance(record, Finish) and record.outcome.state in _FAILED_STATES
 
 
-def _message_key(run: Run) -> _Key:
-    place = run.session if run.route is None else ""
-    return (f"message {place}", run.agent, run.route, run.message_id or "")
+def _keys_of(run: Run) -> list[_Key]:
+    """What makes a run unique: its message id on its route, and its idempotency key (S-8, D-6)."""
+    keys: list[_Key] = []
+    if run.message_id is not None:
+        place = run.session if run.route is None else ""
+        keys.append((f"message {place}", run.agent, run.route, run.message_id))
+    if run.idempotency_key is not None:
+        keys.append((_IDEMPOTENCY, run.agent, None, run.idempotency_key))
+    return keys
 
 
 def _position(cursor: str | None) -> int:

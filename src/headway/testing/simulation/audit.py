@@ -4,6 +4,7 @@ from headway.core.kernel import Kernel
 from headway.core.lanes import Lane
 from headway.core.live import KINDS, LiveRun
 from headway.core.session import SessionQueue
+from headway.model.run import RunId
 from headway.testing.simulation.bars import session_bar
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.seen import Seen, SeenSession
@@ -39,7 +40,7 @@ def _audit_session(session: SessionQueue, known: SeenSession | None, mirror: Mir
             broken(Invariant.COUNTERS, f"session {session.key} should be idle")
         return
     waiting = [live.run.id for live in session.waiting]
-    if waiting != [seen.run.id for seen in known.line]:
+    if waiting != [seen.run.id for seen in known.line] and not _swap_beats(waiting, known):
         broken(Invariant.SESSION_ORDER, f"{session.key} waits as {waiting}, not {known.line}")
     running = [live.run.id for live in session.running]
     if running != [seen.run.id for seen in known.running]:
@@ -50,6 +51,24 @@ def _audit_session(session: SessionQueue, known: SeenSession | None, mirror: Mir
     ready = head is not None and session_bar(mirror, head, mirror.now) is None
     if ready != (session.posted is not None):
         broken(Invariant.IDLE_SLOT, f"{session.key} offers {session.posted}, not {head}")
+
+
+def _swap_beats(waiting: list[RunId], known: SeenSession) -> bool:
+    """Whether only heartbeats that came back changed places; the mirror then does the same."""
+    line = known.line
+    by_id = {seen.run.id: seen for seen in line}
+    if sorted(waiting) != sorted(by_id):
+        return False
+    swapped = [by_id[run_id] for run_id in waiting]
+    moved = [seen for seen, other in zip(swapped, line, strict=True) if seen is not other]
+    fresh = [seen for seen in line if seen.heartbeat and not seen.begun]
+    if not all(seen.heartbeat for seen in moved) or fresh != [s for s in swapped if s in fresh]:
+        return False
+    places = [seen.place for seen in line]
+    for seen, place in zip(swapped, places, strict=True):
+        seen.place = place
+    known.line[:] = swapped
+    return True
 
 
 def _audit_tasks(kernel: Kernel, mirror: Mirror) -> None:

@@ -167,11 +167,19 @@ class Mirror:
         line = seen.session.line
         seen.where = Where.LINE
         if seen.heartbeat:
-            last = max((index for index, other in enumerate(line) if other.message), default=-1)
-            if last >= 0 and line[last].place > seen.place:
-                after = line[last + 1].place if last + 1 < len(line) else self._places + 1
-                seen.place = (line[last].place + after) / 2
+            self._step_back(seen, line)
         insort(line, seen, key=_BY_PLACE)
+
+    def _step_back(self, beat: Seen, line: list[Seen]) -> None:
+        """Its place is behind the last message, among heartbeats there by their order."""
+        last = max((index for index, other in enumerate(line) if other.message), default=-1)
+        if last < 0 or line[last].place < beat.place:
+            return
+        behind = last + 1
+        while behind < len(line) and line[behind].heartbeat and line[behind].order < beat.order:
+            behind += 1
+        after = line[behind].place if behind < len(line) else self._places + 1
+        beat.place = (line[behind - 1].place + after) / 2
 
     def open_window(self, seen: Seen, key: tuple[object, ...], span: Instant) -> None:
         """It is in a debounce window, which starts anew with it."""

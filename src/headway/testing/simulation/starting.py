@@ -37,7 +37,7 @@ def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
     """Object if this run may not start now. Answers who lends it a slot, if one is lent."""
     now = mirror.now
     line = seen.session.line
-    if line[0] is not seen:
+    if line[0] is not seen and not _beats_may_swap(seen, line):
         broken(Invariant.SESSION_ORDER, f"{seen} starts before {line[0]} of {seen.session.key}")
     if seen.run.deadline_at is not None and seen.run.deadline_at <= now:
         broken(Invariant.DEADLINE, f"{seen} starts after its deadline")
@@ -55,6 +55,14 @@ def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
     if not (bar[0] is Rule.LANE_FULL and _lent_unseen(mirror, seen.lane)):
         broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
     return None
+
+
+def _beats_may_swap(seen: Seen, line: list[Seen]) -> bool:
+    """Heartbeats that came back after an attempt have no fixed order among heartbeats."""
+    ahead = line[: line.index(seen)]
+    return seen.heartbeat and all(
+        other.heartbeat and (other.begun or seen.begun) for other in ahead
+    )
 
 
 def _lent_unseen(mirror: Mirror, lane: SeenLane) -> bool:
@@ -85,30 +93,33 @@ def _is_free(mirror: Mirror, head: Seen, at: Instant) -> bool:
 
 
 def _check_fair(mirror: Mirror, seen: Seen, since: Instant) -> None:
+    """Object if another run should have had this slot. Only rivals that were surely ready count."""
     lane = seen.lane
-    rivals = [
-        other
-        for other in ready(mirror, lane, since)
-        if other is not seen and lane_bar(mirror, other) is None
-    ]
+    rivals = _rivals(mirror, seen, since)
     if lane.owed:
         lane.owed -= 1
         if seen.plain:
             rivals = [other for other in rivals if other.plain]
         elif any(other.plain for other in rivals):
             broken(Invariant.PREEMPTION, f"{seen} got the slot that was cleared for another")
-    must_yield = seen.plain or any(other.plain for other in rivals)
-    if must_yield and seen.yields:
+    if seen.yields and any(other.plain for other in rivals):
         broken(Invariant.PREEMPTION, f"{seen} starts, and must yield at once")
-    first: dict[tuple[str, bool, bool], Seen] = {}
-    for other in sorted(rivals, key=lambda rival: (rival.rank, rival.order)):
-        first.setdefault((other.agent.name, other.background, other.task), other)
-    for other in first.values():
-        if not (must_yield and other.yields) and _comes_first(other, seen):
+    if seen.plain or any(other.plain for other in _rivals(mirror, seen, mirror.now)):
+        rivals = [other for other in rivals if not other.yields]
+    for other in rivals:
+        if _comes_first(other, seen):
             broken(
                 Invariant.FAIR_PICK,
                 f"{seen} of {seen.agent.name} starts before {other} of {other.agent.name}",
             )
+
+
+def _rivals(mirror: Mirror, seen: Seen, since: Instant) -> list[Seen]:
+    return [
+        other
+        for other in ready(mirror, seen.lane, since)
+        if other is not seen and lane_bar(mirror, other) is None
+    ]
 
 
 def _comes_first(other: Seen, seen: Seen) -> bool:

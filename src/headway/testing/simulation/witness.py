@@ -27,7 +27,7 @@ from headway.core.actions import (
 from headway.model.outcome import Outcome
 from headway.model.run import RunId
 from headway.model.words import Cut, Reason, State
-from headway.testing.simulation import ending, merging, placing, starting
+from headway.testing.simulation import cutting, ending, merging, placing, starting
 from headway.testing.simulation.ledger import Ledger
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.phase import Phase
@@ -46,7 +46,6 @@ _STEPS: dict[State, frozenset[State]] = {
 
 _BEFORE_ITS_PLACE = (Release, Remember, Unsteer)
 _REASONS_BEFORE = frozenset({Reason.SUPERSEDED, Reason.QUEUE_DROPPED, Reason.STOPPED})
-_CUT_BY_ARRIVAL = frozenset({Cut.SUPERSEDED, Cut.PREEMPTED})
 
 
 class Witness:
@@ -210,11 +209,7 @@ class Witness:
                 broken(Invariant.WINDOW, f"{seen} is queued before its window closed")
         mirror.take_out(seen)
         if seen.message:
-            seen.spared += [
-                (above.ticket, above.cut)
-                for above in seen.ancestors()
-                if above.cut is Cut.SUPERSEDED and above.cut_at == now
-            ]
+            cutting.spare_at_its_place(mirror, seen)
             placing.place(mirror, self.phase, seen, settings)
         else:
             mirror.line_up(seen)
@@ -265,45 +260,7 @@ class Witness:
             broken(Invariant.ONE_OUTCOME, f"attempt {action.ticket} is cut, but it is over")
         if seen.cut in FINAL_CUTS or seen.cut is action.cut:
             broken(Invariant.REASON, f"{seen} is cut {seen.cut}, then {action.cut}")
-        if not self._may_cut(seen, action.cut):
-            preempted = action.cut is Cut.PREEMPTED
-            where = Invariant.PREEMPTION if preempted else Invariant.REASON
-            broken(where, f"{seen} is cut {action.cut} without cause")
-        seen.cut = action.cut
-        seen.cut_at = mirror.now
-        seen.clears = action.cut is Cut.PREEMPTED and not self._gives_way(seen)
-        self._spare(seen)
-
-    def _may_cut(self, seen: Seen, cut: Cut) -> bool:
-        run, now = seen.run, self.mirror.now
-        match cut:
-            case Cut.STOPPED:
-                return ending.is_stopped(self.phase, seen)
-            case Cut.SUPERSEDED:
-                self.phase.superseded.append(seen.session)
-                return True
-            case Cut.DEADLINE:
-                return run.deadline_at is not None and run.deadline_at <= now
-            case Cut.TIMED_OUT:
-                return run.timeout is not None and seen.started_at + run.timeout <= now
-            case Cut.DRAINED:
-                return self.phase.cutting_all
-            case Cut.PREEMPTED:
-                return self._gives_way(seen) or starting.may_preempt(self.mirror, seen)
-            case _:
-                return False
-
-    def _gives_way(self, seen: Seen) -> bool:
-        """Whether it is a heartbeat in the way of a message that has just come (F-4)."""
-        return seen.heartbeat and any(new.session is seen.session for new in self.phase.placed)
-
-    def _spare(self, seen: Seen) -> None:
-        """A sub-run that cuts a turn above itself by its own arrival lives on without it."""
-        if seen.cut in _CUT_BY_ARRIVAL:
-            arriving = [] if self.phase.arriving is None else [self.phase.arriving[0]]
-            for new in (*arriving, *self.phase.placed):
-                if new.session is seen.session and seen in new.ancestors():
-                    new.spared.append((seen.ticket, seen.cut))
+        cutting.cut(mirror, self.phase, seen, action.cut)
 
     def _abandon(self, action: Abandon) -> None:
         seen = self.mirror.attempts.get(action.ticket)
