@@ -89,7 +89,7 @@ class Inbox:
         self._offered = deque(run for run in self._offered if run.id != run_id)
 
 
-class Turn(msgspec.Struct, eq=False, gc=False):
+class Turn(msgspec.Struct, eq=False):
     """One attempt of a run, as its agent sees it."""
 
     _desk: Desk

@@ -141,6 +141,19 @@ Action: TypeAlias = (
 )
 
 
+def session_of(action: Action) -> SessionKey | None:
+    """The session that an action belongs to, if it belongs to one."""
+    match action:
+        case Steer(message) | Unsteer(message):
+            return message.session
+        case AskEstimate(session) | Remember(session) | Release(session):
+            return session
+        case NoteLate() | NoteHold():
+            return None
+        case _:
+            return action.run.session
+
+
 class Done(Value, frozen=True):
     """An attempt returned what the agent answered."""
 

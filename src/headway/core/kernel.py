@@ -5,6 +5,7 @@ the sessions that this node owns, and nothing else in Headway decides anything a
 goes backwards: an earlier instant counts as the latest one seen.
 """
 
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
@@ -77,7 +78,6 @@ _CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
     Cut.DEADLINE: (State.FAILED, Reason.DEADLINE_RUNNING),
     Cut.TIMED_OUT: (State.FAILED, Reason.TIMED_OUT),
     Cut.DRAINED: (State.CANCELLED, Reason.DRAINING),
-    Cut.LOST: (State.FAILED, Reason.ORPHANED),
 }
 _CUT_ERRORS: dict[Cut, str] = {
     Cut.DEADLINE: "deadline exceeded while running",
@@ -440,6 +440,21 @@ class Kernel:
         for session in tuple(stage.sessions.values()):
             stage.refresh(session)
         stage.fill_all()
+
+    def lose(self, keys: Iterable[SessionKey], now: Instant) -> list[RunId]:
+        """Other nodes decide for these sessions now (D-4): forget their runs, without any outcome.
+
+        Answers which were forgotten. Late results of their attempts count for nothing.
+        """
+        self._advance(now)
+        lost = frozenset(keys)
+        forgotten = [live for live in self.stage.runs.values() if live.session.key in lost]
+        for live in forgotten:
+            self.stage.forget(live)
+        for key in lost:
+            self.stage.sessions.pop(key, None)
+        self.stage.fill_all()
+        return [live.run.id for live in forgotten]
 
     def release_idle(self) -> None:
         """Give idle sessions back to the store (S-4). To be called when all that was decided is stored."""

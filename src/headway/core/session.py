@@ -74,8 +74,12 @@ class SessionQueue(Moving, eq=False):
         return bool(self.running) and all(live.run.source is _HEARTBEAT for live in self.running)
 
     def busy_for(self, width: int) -> bool:
-        """Whether a message that allows `width` at once must wait for others of the session."""
-        return bool(self.waiting) or len(self.running) >= self.width_with(width)
+        """Whether a message that allows `width` at once must wait for others; it waits for no heartbeat."""
+        if not self.had_heartbeats:
+            return bool(self.waiting) or len(self.running) >= self.width_with(width)
+        waiting = any(live.run.source is not _HEARTBEAT for live in self.waiting)
+        running = [live for live in self.running if live.run.source is not _HEARTBEAT]
+        return waiting or len(running) >= min([width, *(live.width for live in running)])
 
     def width_with(self, width: int) -> int:
         """How many may go at once: a run that wants to be alone is not joined by one that does not mind."""

@@ -54,7 +54,7 @@ _STRAIGHT_ON = advance(advance(_QUEUED, _ASSIGNED), _RUNNING)
 """Without hooks a run goes from queued through assigned to running in one move."""
 
 
-FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT, Cut.LOST})
+FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
 """After these a run does not live on; after the others it can still be stopped."""
 
 
@@ -141,6 +141,7 @@ class Stage:
 
     def adopt(self, parent: LiveRun, child: LiveRun) -> None:
         """A sub-run belongs to its parent's tree: a stop of the tree's session reaches it (X-3)."""
+        parent.plain = False
         ties = child.tie()
         ties.parent = parent
         above = parent.ties.root if parent.ties is not None else None
@@ -483,8 +484,19 @@ class Stage:
         self._silence(live)
         if live.deadline_alarm is not None:
             self.alarms.cancel(live.deadline_alarm)
-        if live.ties is not None:
+        if live.ties is not None or live.session.offspring:
             self._untie(live)
+
+    def forget(self, live: LiveRun) -> None:
+        """The run is not this node's any more: it leaves everything, and has no outcome here."""
+        if live.ticket:
+            self.step_down(live)
+        else:
+            self.drop_out(live)
+        if live.ties is not None:
+            live.ties.absorbed = []
+        self._finish_special(live)
+        del self.runs[live.run.id]
 
     def merge(self, parts: list[LiveRun], *, place_of: LiveRun | None = None) -> LiveRun:
         """Several messages become one run; each of them ends `merged` and names it."""
@@ -603,8 +615,7 @@ class Stage:
                 self._watch_deadline(message)
 
     def _untie(self, live: LiveRun) -> None:
-        ties = live.ties
-        assert ties is not None
+        ties = live.tie()
         messages, ties.absorbed = ties.absorbed, []
         for message in messages:
             assert message.ties is not None
@@ -613,6 +624,9 @@ class Stage:
         for waiter in tuple(ties.awaited_by):
             lending.end_wait(self, waiter, live)
         root = ties.root
+        for child in (root or live.session).offspring or ():
+            if child.ties is not None and child.ties.parent is live:
+                child.ties.parent = ties.parent
         if root is not None and root.offspring is not None:
             root.offspring.remove(live)
             if not root.offspring:

@@ -120,6 +120,17 @@ class NotRunning(Unavailable):
         super().__init__("Headway is not running: use 'async with hw:' or 'await hw.start()' first")
 
 
+class WrongLoop(Refused):
+    """The engine was asked from another event loop or thread than its own."""
+
+    code = "wrong_loop"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Headway runs on another event loop: use asyncio.run_coroutine_threadsafe(..., its loop)"
+        )
+
+
 class IllegalTransition(InvariantBroken):
     """A run was about to take a step that the table of states does not have (R-1)."""
 

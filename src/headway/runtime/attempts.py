@@ -25,7 +25,15 @@ Hook: TypeAlias = Callable[[Turn], object]
 class Attempts:
     """Starts, cancels and leaves behind attempts, and tells the kernel when they return."""
 
-    def __init__(self, desk: Desk, kernel: Kernel, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        kernel: Kernel,
+        clock: Clock,
+        wake: Callable[[], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self._break = fail
         self._desk = desk
         self._kernel = kernel
         self._clock = clock
@@ -36,7 +44,6 @@ class Attempts:
         """Draws a number from 0 to 1 for the delay of a retry; tests put a seeded one here."""
         self._turns: dict[int, Turn] = {}
         self._left_behind: dict[int, Turn] = {}
-        self._resting: list[asyncio.Future[None]] = []
         self._interrupted: KeyboardInterrupt | None = None
         """Ctrl-C reached an agent: its run has its outcome first, then the program gets the interrupt."""
 
@@ -86,8 +93,6 @@ class Attempts:
         if turn is not None:
             turn.over = True
             self._left_behind[ticket] = turn
-            if not self._turns:
-                self._let_rest()
 
     def take_late(self, ticket: int) -> Turn | None:
         """An attempt that was left behind has returned after all."""
@@ -98,25 +103,6 @@ class Attempts:
         for turn in self._left_behind.values():
             if turn.task is not None:
                 turn.task.cancel()
-
-    async def rest(self, until: float | None) -> None:
-        """Wait until nothing runs here and all that was decided is carried out, or until then."""
-        loop = asyncio.get_running_loop()
-        stage = self._kernel.stage
-        while self._turns or stage.attempts or stage.actions:
-            rested: asyncio.Future[None] = loop.create_future()
-            self._resting.append(rested)
-            self._wake()
-            if not self._turns:
-                loop.call_soon(self._let_rest)
-            timer = loop.call_at(until, self._let_rest) if until is not None else None
-            try:
-                await rested
-            finally:
-                if timer is not None:
-                    timer.cancel()
-            if until is not None and loop.time() >= until:
-                return
 
     async def _attempt(self, turn: Turn, ticket: int) -> None:
         """One attempt, from its hooks to its return."""
@@ -133,10 +119,13 @@ class Attempts:
             if isinstance(error, KeyboardInterrupt):
                 self._interrupted = error
         turn.over = True
+        turn.task = None
         jitter = 0.5 if type(ended) is Done else self.jitter()
-        self._kernel.finished(ticket, ended, self._clock.now(), jitter)
-        if self._turns.pop(ticket, None) is not None and self._resting and not self._turns:
-            self._let_rest()
+        try:
+            self._kernel.finished(ticket, ended, self._clock.now(), jitter)
+        except Exception as error:  # noqa: BLE001 - the kernel is wrong: nobody shall wait for ever
+            self._break(error)
+        self._turns.pop(ticket, None)
         self._wake()
         if self._interrupted is not None:
             interrupted, self._interrupted = self._interrupted, None
@@ -149,9 +138,3 @@ class Attempts:
             if inspect.isawaitable(result):
                 await result
         return self._kernel.began(turn.start.ticket, self._clock.now())
-
-    def _let_rest(self) -> None:
-        resting, self._resting = self._resting, []
-        for waiter in resting:
-            if not waiter.done():
-                waiter.set_result(None)

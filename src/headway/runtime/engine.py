@@ -27,12 +27,21 @@ from headway.core.actions import (
     Steer,
     Stopped,
     Unsteer,
+    session_of,
 )
 from headway.core.kernel import Kernel
 from headway.core.request import Composer
 from headway.core.session import with_options
 from headway.core.why import explain, lane_views, queue_status, session_views
-from headway.model.errors import NotFound, NotRunning, TurnOver, UnknownName
+from headway.model.errors import (
+    InvalidInput,
+    InvariantBroken,
+    NotFound,
+    NotRunning,
+    TurnOver,
+    UnknownName,
+    WrongLoop,
+)
 from headway.model.outcome import Outcome, error_of
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, Run, RunId, SessionKey
 from headway.model.settings import (
@@ -53,7 +62,7 @@ from headway.runtime.handle import Handle
 from headway.runtime.herald import Herald
 from headway.runtime.ids import RunIds
 from headway.runtime.replies import describe
-from headway.turn import Runner
+from headway.turn import Runner, current_turn
 
 
 class Engine:
@@ -63,7 +72,7 @@ class Engine:
         self.settings = settings
         self.bus = Bus()
         self.kernel = Kernel(settings, clock.now())
-        self.attempts = Attempts(self, self.kernel, clock, self._wake)
+        self.attempts = Attempts(self, self.kernel, clock, self._wake, self._fail)
         self.incarnation = 1
         self._herald = Herald(self.bus, clock)
         self.callbacks = Callbacks(self._herald, settings.callback_within)
@@ -82,6 +91,7 @@ class Engine:
         self._unstored: list[asyncio.Future[None]] = []
         self._storing: list[asyncio.Future[None]] = []
         """Those who wait for the batch that is being stored, or for the next one."""
+        self._resting: list[asyncio.Future[None]] = []
         self._kept_idle = 0
 
     # Life.
@@ -106,14 +116,20 @@ class Engine:
         self._herald.draining(len(self.attempts))
         self._wake()
         grace = self.settings.drain_grace if grace is None else grace
-        await self.attempts.rest(loop.time() + grace / SECOND)
+        await self._rest(loop.time() + grace / SECOND)
         if self.attempts:
             kernel.cut_all(self._clock.now())
-            self._wake()
-            await self.attempts.rest(None)
+            await self._rest(None)
 
     async def restart(self, grace: Span | None = None) -> None:
-        """Drain, then come back as a new incarnation: late results of the old one touch nothing (L-6)."""
+        """Drain, then come back as a new incarnation: late results of the old one touch nothing (L-6).
+
+        Whoever asks only waits for it: it comes back even if he gives up.
+        """
+        self._not_in_a_turn("restart")
+        await asyncio.shield(self._running_loop().create_task(self._restart(grace)))
+
+    async def _restart(self, grace: Span | None) -> None:
         await self.drain(grace, keep_waiting=True)
         self.kernel.reset(self._clock.now())
         self.incarnation += 1
@@ -122,6 +138,7 @@ class Engine:
 
     async def close(self, grace: Span | None = None) -> None:
         """Drain and end. Safe to call twice."""
+        self._not_in_a_turn("close")
         scribe = self._scribe
         if scribe is not None:
             await self.drain(grace)
@@ -165,6 +182,8 @@ class Engine:
             raise UnknownName("agent", str(agent), self._agents) from None
         if self._scribe is None:
             raise NotRunning
+        if asyncio.get_running_loop() is not self._loop:
+            raise WrongLoop
         parent_id = self.attempts.parent_of(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
         if run.lane not in self._lanes:
@@ -241,9 +260,9 @@ class Engine:
 
     async def _stored(self) -> None:
         """Wait until what was decided so far is kept: only then is a stop or a setting acknowledged."""
-        if self._scribe is None:
-            raise NotRunning
         if self.kernel.stage.actions:
+            if self._scribe is None:
+                raise NotRunning
             stored: asyncio.Future[None] = self._running_loop().create_future()
             self._unstored.append(stored)
             self._wake()
@@ -377,15 +396,20 @@ class Engine:
 
     def _scribe_ended(self, scribe: asyncio.Task[None]) -> None:
         """The scribe ends only when it is told to. If it broke, nobody shall wait for ever."""
-        if scribe.cancelled():
+        if not scribe.cancelled():
+            self._fail(scribe.exception() or InvariantBroken("the scribe ended"))
+
+    def _fail(self, error: BaseException) -> None:
+        """Headway or its store is wrong. Say it loudly, and let nobody wait for ever."""
+        if self._scribe is None:
             return
-        error = scribe.exception()
-        self._scribe = None
-        self._herald.broken(describe(error) if error else "it ended")
-        broken = Outcome(State.FAILED, Reason.ERROR, error=f"Headway broke: {error!r}")
+        scribe, self._scribe = self._scribe, None
+        scribe.cancel()
+        self._herald.broken(describe(error))
+        broken = Outcome(State.FAILED, Reason.ERROR, error=f"Headway broke: {describe(error)}")
         for handle in tuple(self._handles.values()):
             handle.settle(broken)
-        for waiter in (*self._storing, *self._unstored):
+        for waiter in (*self._storing, *self._unstored, *self._resting):
             if not waiter.done():
                 waiter.set_exception(NotRunning())
         self.attempts.cancel_all()
@@ -415,17 +439,44 @@ class Engine:
                 self._storing, self._unstored = self._unstored, []
                 lost = await self._store.record(actions)
                 if lost:
-                    self.attempts.cancel_sessions(lost)
+                    actions = self._lose(lost, actions)
                 self._carry_out(actions)
-                for waiter in self._storing:
-                    if not waiter.done():
-                        waiter.set_result(None)
+                _release(self._storing)
                 continue
             if self._many_idle():
                 continue
             self._set_alarm(loop)
             self._nudge = loop.create_future()
+            if self._resting and not self.attempts and not kernel.stage.attempts:
+                resting, self._resting = self._resting, []
+                _release(resting)
             await self._nudge
+
+    def _lose(self, lost: Sequence[SessionKey], actions: list[Action]) -> list[Action]:
+        """Other nodes decide for these sessions now: nothing of them goes on here (D-4)."""
+        for run_id in self.kernel.lose(lost, self._clock.now()):
+            handle = self._handles.pop(run_id, None)
+            if handle is not None:
+                handle.settle(Outcome(State.FAILED, Reason.ORPHANED, error="taken over elsewhere"))
+        self.attempts.cancel_sessions(lost)
+        return [action for action in actions if session_of(action) not in lost]
+
+    async def _rest(self, until: float | None) -> None:
+        """Wait until no attempt runs here and all that was decided is stored and carried out, or until then."""
+        loop = self._running_loop()
+        stage = self.kernel.stage
+        while self.attempts or stage.attempts or stage.actions or self._nudge is None:
+            rested: asyncio.Future[None] = loop.create_future()
+            self._resting.append(rested)
+            self._wake()
+            timer = None if until is None else loop.call_at(until, _release, [rested])
+            try:
+                await rested
+            finally:
+                if timer is not None:
+                    timer.cancel()
+            if until is not None and loop.time() >= until:
+                return
 
     def _many_idle(self) -> bool:
         """Give idle sessions back once there are many: surely all beyond the number of live runs are."""
@@ -519,10 +570,20 @@ class Engine:
 
     def _ring(self) -> None:
         self._alarm = self._alarm_at = None
-        self.kernel.time_passed(self._clock.now())
+        try:
+            self.kernel.time_passed(self._clock.now())
+        except Exception as error:  # noqa: BLE001 - the kernel is wrong: nobody shall wait for ever
+            self._fail(error)
         self._wake()
 
     # Small things.
+
+    def _not_in_a_turn(self, what: str) -> None:
+        turn = current_turn.get()
+        if turn is not None and turn.desk is self and not turn.over:
+            raise InvalidInput(
+                what, turn.id, "called from outside: a turn would wait for its own end"
+            )
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -543,3 +604,9 @@ class Engine:
             else:
                 handle.settle(view.outcome)
         return handle
+
+
+def _release(waiters: list[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)

@@ -70,11 +70,14 @@ class Handle(msgspec.Struct, eq=False, gc=False):
         """The pieces that the agent emits, from now until the run ends."""
         output: deque[str] = deque()
         self._outputs = (*self._outputs, output)
-        while self._settled is None or output:
-            while output:
-                yield output.popleft()
-            if self._settled is None:
-                await self._next_change()
+        try:
+            while self._settled is None or output:
+                while output:
+                    yield output.popleft()
+                if self._settled is None:
+                    await self._next_change()
+        finally:
+            self._outputs = tuple(other for other in self._outputs if other is not output)
 
     async def cancel(self) -> Stopped:
         """Cancel the run and all that it started. Answers what was reached."""
@@ -129,14 +132,25 @@ class Handle(msgspec.Struct, eq=False, gc=False):
     def _waiting_turn(self) -> int:
         """The ticket of the turn that waits here, if it is one of the same engine."""
         turn = current_turn.get()
-        return turn.start.ticket if turn is not None and turn.desk is self._desk else 0
+        if turn is None or id(turn.desk) != id(self._desk):
+            return 0
+        return turn.start.ticket
 
     async def _next_change(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
         if self._waiters is None:
             self._waiters = []
         self._waiters.append(waiter)
-        await waiter
+        try:
+            await waiter
+        finally:
+            if not waiter.done() or waiter.cancelled():
+                self._drop(waiter)
+
+    def _drop(self, waiter: "asyncio.Future[None]") -> None:
+        """Whoever waited has given up."""
+        if self._waiters is not None and waiter in self._waiters:
+            self._waiters.remove(waiter)
 
     def _notify(self) -> None:
         waiters, self._waiters = self._waiters, None

@@ -259,15 +259,29 @@ class MemoryStore:
 
     def _free_keys(self, run: Run) -> None:
         """No agent dealt with the run, or with those merged into it: they may come again (S-8, D-6)."""
-        for run_id in (*run.merged_from, run.id):
+        open_ids = [run.id]
+        for run_id in open_ids:
             record = self._records.get(run_id)
-            if record is None or run_id not in self._pinned:
+            if record is None:
                 continue
             known = record if isinstance(record, Run) else record.run
+            open_ids += known.merged_from
+            open_ids += self._absorbed_by(run_id)
+            if run_id not in self._pinned:
+                continue
             for key in _keys_of(known):
                 if self._keys.get(key, ("", 0))[0] == run_id:
                     del self._keys[key]
             del self._pinned[run_id]
+
+    def _absorbed_by(self, run_id: RunId) -> Sequence[RunId]:
+        """Messages that a turn took from its inbox; what is pinned is all that matters here."""
+        records = [self._records.get(pinned) for pinned in self._pinned]
+        return [
+            record.run.id
+            for record in records
+            if isinstance(record, Finish) and record.outcome.into == run_id
+        ]
 
     def _did_not_succeed(self, run_id: RunId) -> bool:
         record = self._records.get(run_id)

@@ -287,6 +287,28 @@ class Driver(Teller):
         if left:
             broken(Invariant.SLOT_HELD, f"{left} live on in a new incarnation")
 
+    def lose(self, keys: tuple[SessionKey, ...]) -> None:
+        """Other nodes decide for these sessions now: their runs have no outcome here (D-4)."""
+        mirror = self.mirror
+        lost = [seen for seen in mirror.runs.values() if seen.session.key in keys]
+        for seen in lost:
+            if seen.ticket:
+                self.late.append(seen.ticket)
+                mirror.step_down(seen)
+            else:
+                mirror.take_out(seen)
+        for seen in lost:
+            mirror.forget(seen)
+        for key in keys:
+            mirror.sessions.pop(key, None)
+            self.ledger.held.pop(key, None)
+        ids = frozenset(seen.run.id for seen in lost)
+        self.lost |= ids
+        self.witness.phase.losing = ids
+        self.tell(
+            lambda kernel: frozenset(kernel.lose(keys, self.now)), ("lose", *keys), allowed={ids}
+        )
+
     # Ends of many.
 
     def _stop(self, reached: list[Seen], call: Callable[[Kernel], Stopped], what: Doing) -> Stopped:

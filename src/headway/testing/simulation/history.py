@@ -70,6 +70,7 @@ class History:
             (self._set_limits, 1),
             (self._set_agent, 1),
             (self._drain, 0.5),
+            (self._lose, 0.5),
             (self._release_idle, 3),
         ]
 
@@ -245,6 +246,11 @@ class History:
             driver.cut_all()
         else:
             driver.reset()
+
+    def _lose(self) -> None:
+        keys = list(self.driver.mirror.sessions)
+        if keys:
+            self.driver.lose(tuple(self._rng.sample(keys, min(len(keys), 2))))
 
     def _release_idle(self) -> None:
         self.driver.release_idle()

@@ -276,6 +276,9 @@ class Mirror:
         del self.runs[seen.run.id]
         if seen.root is not None:
             seen.root.offspring -= 1
+        for other in self.runs.values():
+            if other.parent is seen:
+                other.parent = seen.parent
         for waiter in seen.awaited_by:
             waiter.awaiting.remove(seen)
             self.check_lending(waiter.lent_to)

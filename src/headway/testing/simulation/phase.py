@@ -24,6 +24,7 @@ class Phase:
     ending: frozenset[RunId] = frozenset()
     """What a stop or a clear may end, for the reason `ending_as`."""
     ending_as: Reason | None = None
+    losing: frozenset[RunId] = frozenset()
     resetting: bool = False
     cutting_all: bool = False
     late: int | None = None

@@ -22,10 +22,9 @@ def place(mirror: Mirror, phase: Phase, seen: Seen, settings: QueueSettings) -> 
     """A message takes its place, and what it has brought about is checked."""
     session = seen.session
     dropped = _check_drops(mirror, phase, seen, settings)
-    full = len(session.running) >= session.width_for(settings.max_concurrent)
     ended = session in phase.superseded
     phase.superseded = [other for other in phase.superseded if other is not session]
-    was_busy = bool(session.line) or dropped or full or ended
+    was_busy = session.busy_for(settings.max_concurrent) or dropped or ended
     mode = settings.mode
     if mode is Mode.STEER and was_busy:
         if steerable(seen) is not None:
@@ -40,7 +39,7 @@ def place(mirror: Mirror, phase: Phase, seen: Seen, settings: QueueSettings) -> 
     seen.collect = mode is Mode.COLLECT
     if seen.collect and session.running:
         _extend_quiet(mirror, seen, settings)
-    mirror.line_up(seen, first=mode is Mode.INTERRUPT)
+    mirror.line_up(seen, first=mode is Mode.INTERRUPT and was_busy)
 
 
 def steerable(seen: Seen) -> Seen | None:

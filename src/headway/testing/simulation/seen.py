@@ -149,7 +149,11 @@ class SeenSession:
         return width
 
     def busy_for(self, width: int) -> bool:
-        return bool(self.line) or len(self.running) >= self.width_for(width)
+        """Whether a message that allows so many at once must wait; it waits for no heartbeat (F-4)."""
+        if any(not seen.heartbeat for seen in self.line):
+            return True
+        others = [seen for seen in self.running if not seen.heartbeat]
+        return len(others) >= min([width, *(seen.width for seen in others)])
 
     def messages(self) -> "list[Seen]":
         """What the cap counts: waiting messages that were never started."""

@@ -36,6 +36,8 @@ class Teller:
         self.ledger = Ledger()
         self.witness = Witness(self.mirror, self.ledger)
         self.submitted: list[RunId] = []
+        self.lost: set[RunId] = set()
+        """Runs that other nodes have taken over."""
         self.late: list[int] = []
         """Attempts that count no longer and have not returned."""
         self.asked: list[SessionKey] = []
@@ -103,10 +105,11 @@ class Teller:
         outcomes = self.witness.outcomes
         for run_id in self.submitted:
             told = outcomes.get(run_id)
-            if told is None:
+            if told is None and run_id not in self.lost:
                 broken(Invariant.LOST_CALLER, f"{run_id} has no outcome")
-            if told.into is not None and told.into not in outcomes:
-                broken(Invariant.LOST_CALLER, f"{run_id} went into {told.into}, which has none")
+            into = None if told is None else told.into
+            if into is not None and into not in outcomes and into not in self.lost:
+                broken(Invariant.LOST_CALLER, f"{run_id} went into {into}, which has none")
         self.release_idle()
         audit_end(self.kernel)
         if self.ledger.held:

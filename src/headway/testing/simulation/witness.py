@@ -283,6 +283,8 @@ class Witness:
         message.offered_to = turn
 
     def _unsteer(self, action: Unsteer) -> None:
+        if action.message.id in self.phase.losing:
+            return
         message = self._seen(action.message.id, "an end of steering")
         if message.offered_to is None:
             broken(Invariant.STEERING, f"{message} is taken back, but was not offered")
