@@ -30,6 +30,34 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
     return Settings(lanes=MappingProxyType(lanes), limits=limits)
 
 
+def check_settings(settings: object) -> Settings:
+    """Settings that were made in code, every value checked and every word made one of its vocabulary."""
+    if not isinstance(settings, Settings):
+        raise InvalidInput("settings", settings, "a headway.Settings")
+    try:
+        plain = msgspec.to_builtins(
+            msgspec.structs.replace(
+                settings,
+                lanes=dict(settings.lanes),
+                channels=dict(settings.channels),
+                agents=dict(settings.agents),
+            )
+        )
+        checked = msgspec.convert(plain, Settings)
+    except (msgspec.ValidationError, TypeError, ValueError, AttributeError) as wrong:
+        what, _, where = str(wrong).partition(" - at `$")
+        field = f"settings{where.rstrip('`')}"
+        raise InvalidInput(field, "its value", what.removeprefix("Expected ")) from None
+    for name, lane in checked.lanes.items():
+        lane_settings(f"settings.lanes.{name}", lane)
+    return msgspec.structs.replace(
+        checked,
+        lanes=MappingProxyType(dict(checked.lanes)),
+        channels=MappingProxyType(dict(checked.channels)),
+        agents=MappingProxyType(dict(checked.agents)),
+    )
+
+
 def lane_settings(field: str, value: object) -> LaneSettings:
     """A lane from what code says: a width, or whole settings."""
     if isinstance(value, LaneSettings):

@@ -8,7 +8,7 @@ from typing import Self, TypedDict, TypeVar, Unpack, assert_never
 
 import msgspec
 
-from headway.config import lane_settings, settings_from
+from headway.config import check_settings, lane_settings, settings_from
 from headway.core import commands
 from headway.core.actions import Stopped
 from headway.core.request import (
@@ -91,11 +91,12 @@ class Headway:
     ) -> None:
         self._store = check_store(store)
         self._clock = clock
-        settings = settings if settings is not None else settings_from(os.environ)
+        settings = settings_from(os.environ) if settings is None else check_settings(settings)
         if lanes is not None:
+            if not isinstance(lanes, Mapping):
+                raise InvalidInput("lanes", lanes, 'widths by name, such as {"main": 30}')
             checked = {
-                LaneName(name): lane_settings(f"lanes.{name}", width)
-                for name, width in lanes.items()
+                _lane(name): lane_settings(f"lanes.{name}", width) for name, width in lanes.items()
             }
             merged = MappingProxyType({**settings.lanes, **checked})
             settings = msgspec.structs.replace(settings, lanes=merged)
@@ -283,11 +284,11 @@ class Headway:
     def set_lane(self, name: str, width: int | LaneSettings) -> None:
         """Make a lane or change its width, at once; 0 pauses it (L-1, L-2)."""
         checked = lane_settings(f"lanes.{name}", width)
-        self.engine.set_lane(LaneName(name), width if isinstance(width, int) else checked)
+        self.engine.set_lane(_lane(name), width if isinstance(width, int) else checked)
 
     def clear_lane(self, name: str) -> int:
         """End all that waits in a lane; what runs goes on (L-5). Answers how many ended."""
-        return self.engine.clear_lane(LaneName(name))
+        return self.engine.clear_lane(_lane(name))
 
     def set_limits(self, **limits: Unpack[LimitChoices]) -> None:
         """Change the limits for tasks; those not named stay as they are (F-1)."""
@@ -354,8 +355,17 @@ def _session(key: str) -> SessionKey:
     return SessionKey(key)
 
 
+def _lane(name: str) -> LaneName:
+    check_option("lane", name)
+    return LaneName(name)
+
+
 def _id(run: str | Handle) -> RunId:
-    return run.id if isinstance(run, Handle) else RunId(run)
+    if isinstance(run, Handle):
+        return run.id
+    if not isinstance(run, str):
+        raise InvalidInput("run", run, "the id of a run, or its handle")
+    return RunId(run)
 
 
 def _agent_settings(settings: AgentSettings, options: Mapping[str, object]) -> AgentSettings:

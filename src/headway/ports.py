@@ -74,7 +74,8 @@ class Store(Protocol):
     def admit(self, run: Run, retry: bool = False) -> Admission | Awaitable[Admission]:
         """Keep a new run and take its session if nobody has it, in one step.
 
-        A store in this process answers at once, a database later.
+        A store in this process answers at once, a database later, but for each session in the order of the
+        places that it gives.
         A message id seen within the dedupe window, or a known idempotency key, gives the earlier run instead;
         with `retry`, a key whose run did not succeed is given to the new run (D-6).
         """

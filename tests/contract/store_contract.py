@@ -316,7 +316,6 @@ class StoreContract(ABC):
         [
             Outcome(State.FAILED, Reason.ERROR),
             Outcome(State.CANCELLED, Reason.STOPPED),
-            Outcome(State.REJECTED, Reason.QUEUE_FULL),
         ],
         ids=lambda outcome: outcome.reason,
     )
@@ -331,6 +330,13 @@ class StoreContract(ABC):
             assert await world.try_admit(idempotency_key="k", retry=True) == Duplicate(second.id)
 
         main(self)
+
+    @over_the_store
+    async def test_d6_a_rejected_run_gives_its_key_back(self, world: World) -> None:
+        first = await world.admit(idempotency_key="k")
+        await world.carry_through(first, Outcome(State.REJECTED, Reason.QUEUE_FULL))
+        second = await world.admit(idempotency_key="k")
+        assert second.id != first.id
 
     @over_the_store
     async def test_d6_a_key_that_runs_or_is_done_is_never_retried(self, world: World) -> None:

@@ -5,8 +5,21 @@ from typing import cast
 
 import pytest
 
-from headway import Attachment, Headway, InvalidInput, LaneSettings, Settings, Turn
+from headway import (
+    AgentSettings,
+    Attachment,
+    Headway,
+    InvalidInput,
+    LaneSettings,
+    Limits,
+    Mode,
+    QueueOptions,
+    QueueSettings,
+    Settings,
+    Turn,
+)
 from headway.facade import LimitChoices
+from headway.model.run import AgentName, LaneName
 from headway.model.settings import MAX_TEXT
 from headway.testing import virtual_time
 from tests.unit.runtime.worlds import Recorder, ask, moment, with_agents
@@ -435,3 +448,28 @@ async def test_none_means_not_said() -> None:
 
 def test_settings_in_code_are_taken_as_they_are() -> None:
     assert Headway(settings=Settings(retained_runs=5)).settings.retained_runs == 5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        (Settings(queue=QueueSettings(cap=0)), "settings.queue.cap"),
+        (Settings(queue=QueueSettings(mode="bogus")), "settings.queue.mode"),  # type: ignore[arg-type]
+        (Settings(limits=Limits(max_queue=-1)), "settings.limits.max_queue"),
+        (Settings(ageing=-1), "settings.ageing"),
+        (Settings(channels={"tg": QueueOptions(cap=-3)}), "settings.channels[...].cap"),
+        (Settings(agents={AgentName("a"): AgentSettings(weight=0)}), "settings.agents[...].weight"),
+        (Settings(lanes={LaneName("main"): LaneSettings(-1)}), "settings.lanes[...].width"),
+        ({}, "settings"),
+    ],
+    ids=str,
+)
+def test_settings_made_in_code_are_checked_too(wrong: Settings, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Headway(settings=wrong)
+    assert caught.value.field == field
+
+
+def test_a_mode_may_be_written_as_plain_text() -> None:
+    hw = Headway(settings=Settings(queue=QueueSettings(mode="reject")))  # type: ignore[arg-type]
+    assert hw.settings.queue.mode is Mode.REJECT

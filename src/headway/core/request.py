@@ -294,6 +294,14 @@ def _kind(kind: type[Parsed]) -> Callable[[object, str], Parsed]:
     return check
 
 
+def _route(value: object, field: str) -> Route:
+    if not isinstance(value, Route) or not all(
+        isinstance(part, str) for part in (value.channel, value.account, value.peer, value.thread)
+    ):
+        raise InvalidInput(field, value, "a Route of texts")
+    return value
+
+
 def _attachments(value: object, field: str) -> tuple[Attachment, ...]:
     if not isinstance(value, list | tuple) or not all(
         isinstance(item, Attachment) for item in value
@@ -322,7 +330,7 @@ _CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "lane": _name,
     "priority": whole_number(-100, 100),
     "attachments": _attachments,
-    "route": _kind(Route),
+    "route": _route,
     "sender": _kind(Sender),
     "message_id": _name,
     "sent_at": _moment,

@@ -1,6 +1,8 @@
 """A run as it was asked for. What happens to it later is kept by the kernel and the store, not here."""
 
-from typing import NewType
+from typing import Annotated, NewType
+
+from msgspec import Meta
 
 from headway.model.outcome import Attachment
 from headway.model.time import Instant, Span
@@ -36,11 +38,11 @@ class QueueOptions(Value, frozen=True):
     """Settings of a session's queue. None means: not said here, ask the next wider scope (S-5)."""
 
     mode: Mode | None = None
-    cap: int | None = None
+    cap: Annotated[int, Meta(ge=1)] | None = None
     drop: Drop | None = None
-    debounce: Span | None = None
+    debounce: Annotated[Span, Meta(ge=0)] | None = None
     steer_fallback: SteerFallback | None = None
-    max_concurrent: int | None = None
+    max_concurrent: Annotated[int, Meta(ge=1)] | None = None
 
 
 class Run(Value, frozen=True):

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Annotated, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from headway.model.run import AgentName, LaneName, QueueOptions
 from headway.model.time import DAY, MILLISECOND, MINUTE, SECOND, Span
@@ -16,6 +18,10 @@ TEAM = LaneName("team")
 CRON = LaneName("cron")
 LANE_ALIASES: Mapping[str, LaneName] = MappingProxyType({"delegate": TEAM})
 
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Length: TypeAlias = Annotated[Span, Meta(ge=0)]
+
 MAX_TEXT = 1024 * 1024
 """The most bytes of UTF-8 that one text may have."""
 
@@ -23,53 +29,53 @@ MAX_TEXT = 1024 * 1024
 class Budget(Value, frozen=True):
     """Token buckets of a lane or an agent (X-6). None means unbounded."""
 
-    runs_per_minute: int | None = None
-    tokens_per_minute: int | None = None
+    runs_per_minute: Positive | None = None
+    tokens_per_minute: Positive | None = None
 
 
 class LaneSettings(Value, frozen=True):
     """How wide a lane is on each node, and what of it is kept for interactive work."""
 
-    width: int
-    reserve: int = 0
+    width: Count
+    reserve: Count = 0
     budget: Budget = Budget()
 
 
 class AgentSettings(Value, frozen=True):
     """What the scheduler must know of an agent."""
 
-    weight: int = 1
+    weight: Positive = 1
     steerable: bool = False
     preemptible: bool = False
     provider: str | None = None
     """Agents that name the same provider key share its rate limits."""
-    max_inflight: int | None = None
+    max_inflight: Count | None = None
     """Tasks of this agent at once; None takes `Limits.max_inflight_per_agent`."""
     budget: Budget = Budget()
     lane: LaneName | None = None
-    timeout: Span | None = None
-    max_attempts: int | None = None
-    retries: int | None = None
+    timeout: Length | None = None
+    max_attempts: Positive | None = None
+    retries: Count | None = None
 
 
 class QueueSettings(Value, frozen=True):
     """The queue of one session, every setting resolved."""
 
     mode: Mode = Mode.QUEUE
-    cap: int = 10
+    cap: Positive = 10
     drop: Drop = Drop.OLD
-    debounce: Span = 800 * MILLISECOND
+    debounce: Length = 800 * MILLISECOND
     steer_fallback: SteerFallback = SteerFallback.INTERRUPT
-    max_concurrent: int = 1
+    max_concurrent: Positive = 1
 
 
 class Limits(Value, frozen=True):
     """Admission and execution limits for tasks (F-1). Each can be changed while running."""
 
-    max_queue: int = 1000
-    max_queue_per_agent: int = 100
-    max_inflight: int = 20
-    max_inflight_per_agent: int = 10
+    max_queue: Count = 1000
+    max_queue_per_agent: Count = 100
+    max_inflight: Count = 20
+    max_inflight_per_agent: Count = 10
 
 
 class SourceDefaults(Value, frozen=True):
@@ -114,22 +120,22 @@ class Settings(Value, frozen=True):
         default_factory=lambda: MappingProxyType({})
     )
     limits: Limits = Limits()
-    ageing: Span = 30 * SECOND
-    cancel_grace: Span = 10 * SECOND
-    drain_grace: Span = 30 * SECOND
-    wait_notice: Span = 2 * SECOND
-    throttle_ratio: float = 0.60
-    callback_within: Span = 250 * MILLISECOND
+    ageing: Length = 30 * SECOND
+    cancel_grace: Length = 10 * SECOND
+    drain_grace: Length = 30 * SECOND
+    wait_notice: Length = 2 * SECOND
+    throttle_ratio: Annotated[float, Meta(gt=0, le=1)] = 0.60
+    callback_within: Length = 250 * MILLISECOND
     """How long a token estimate or a wait callback may take before it is given up (S-2, L-7)."""
-    debounce_limit: int = 5
+    debounce_limit: Positive = 5
     """A debounce window never lasts longer than this many times its setting (S-7)."""
-    dedupe: Span = 20 * MINUTE
-    idempotency: Span = DAY
-    retention: Span = 7 * DAY
-    task_retention: Span = 300 * SECOND
-    retained_runs: int = 1_000
+    dedupe: Length = 20 * MINUTE
+    idempotency: Length = DAY
+    retention: Length = 7 * DAY
+    task_retention: Length = 300 * SECOND
+    retained_runs: Count = 1_000
     """The memory store forgets the oldest finished runs beyond this number."""
-    idle_sessions: int = 1_000
+    idle_sessions: Count = 1_000
     """How many sessions a node keeps at hand before it gives the idle ones among them back."""
-    cutoff_memory: Span = DAY
+    cutoff_memory: Length = DAY
     """How long the memory store remembers the cutoff of a `/stopall`."""

@@ -375,7 +375,7 @@ async def test_x3_a_sub_run_asked_for_in_the_same_moment_as_the_stop_is_refused(
     @hw.agent("parent")
     async def parent(turn: Turn) -> str:
         await asyncio.sleep(1)
-        await hw.stop("s")
+        hw.engine.kernel.stop(turn.session, 0)
         try:
             asked.append(await turn.submit("a", "slips"))
         except TurnOver as refusal:
