@@ -340,7 +340,7 @@ def _shown(value: object, kind: str) -> str:
             return "none"
         case bool():
             return f"`{value}`"
-        case int() if kind.startswith("Span"):
+        case int() if kind.startswith(("Span", "Length")):
             return f"`{span_text(value)}`"
         case Word():
             return f"`{value.value}`"

@@ -106,6 +106,8 @@ class Headway:
         self._on_wait: list[WaitCallback] = []
         self._estimate: TokenEstimate | None = None
         self._engine: Engine | None = None
+        self._entered = 0
+        """How many `async with` blocks are open; the last one to end closes."""
 
     # Registering.
 
@@ -182,6 +184,7 @@ class Headway:
 
     async def __aenter__(self) -> Self:
         await self.start()
+        self._entered += 1
         return self
 
     async def __aexit__(
@@ -190,7 +193,9 @@ class Headway:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close(0 if error is not None else None)
+        self._entered -= 1
+        if self._entered <= 0:
+            await self.close(0 if error is not None else None)
 
     # Working.
 
@@ -245,13 +250,20 @@ class Headway:
         message_id: str | None = None,
         route: Route | None = None,
     ) -> str | None:
-        """Carry out a chat command and answer its reply; None if the text is no command (S-5, S-9)."""
+        """Carry out a chat command and answer its reply; None if the text is no command (S-5, S-9).
+
+        A `/queue` that cannot be understood is answered with what is allowed.
+        """
         key = _session(session)
         if not isinstance(text, str):
             raise InvalidInput("text", text, "a string")
         if route is not None:
             check_option("route", route)
-        match commands.parse(text):
+        try:
+            command = commands.parse(text)
+        except InvalidInput as wrong:
+            return str(wrong)
+        match command:
             case None:
                 return None
             case commands.StopOne():

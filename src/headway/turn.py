@@ -137,7 +137,10 @@ class Turn(msgspec.Struct, eq=False):
 
     @property
     def attempt(self) -> int:
-        """1 for the first try. A higher one may find traces of an earlier attempt's work."""
+        """1 for the first try. A higher one may find traces of an earlier attempt's work.
+
+        A try that was preempted or rate-limited does not count: the next one has the same number.
+        """
         return self.start.attempt
 
     @property

@@ -15,7 +15,7 @@ import pytest
 from headway.core import kernel as kernel_module
 from headway.core import lending, retry
 from headway.core import stage as stage_module
-from headway.core.actions import Action, Ended, Finish, NoteWait
+from headway.core.actions import Action, Ended, Finish, NoteWait, Steer
 from headway.core.alarms import Alarms
 from headway.core.floor import Floor
 from headway.core.kernel import Kernel
@@ -25,7 +25,7 @@ from headway.core.messages import Messages
 from headway.core.session import SessionQueue
 from headway.core.stage import Stage
 from headway.model.outcome import Outcome
-from headway.model.run import SessionKey
+from headway.model.run import RunId, SessionKey
 from headway.model.settings import LaneSettings, Settings
 from headway.model.time import Instant
 from headway.model.words import Cut, Rule
@@ -303,15 +303,24 @@ def collect_whatever_waits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(stage_module, "may_collect", lambda first, other: True)
 
 
-@mutation(Invariant.STEERING, Invariant.CRASH)
-def leave_a_steered_message_in_line(patch: pytest.MonkeyPatch) -> None:
-    absorb = Stage.absorb
+@mutation(Invariant.STEERING)
+def hand_out_a_message_that_was_taken_back(patch: pytest.MonkeyPatch) -> None:
+    steered = Kernel.steered
 
-    def twofold(self: Stage, turn: LiveRun, message: LiveRun) -> None:
-        absorb(self, turn, message)
-        message.session.waiting.append(message)
+    def generous(self: Kernel, ticket: int, message: RunId, now: Instant) -> bool:
+        return steered(self, ticket, message, now) or True
 
-    patch.setattr(Stage, "absorb", twofold)
+    patch.setattr(Kernel, "steered", generous)
+
+
+@mutation(Invariant.STEERING)
+def steer_into_no_turn(patch: pytest.MonkeyPatch) -> None:
+    take = Kernel.take_actions
+
+    def quiet(self: Kernel) -> list[Action]:
+        return [action for action in take(self) if not isinstance(action, Steer)]
+
+    patch.setattr(Kernel, "take_actions", quiet)
 
 
 @mutation(Invariant.MEMORY)

@@ -302,6 +302,13 @@ def _route(value: object, field: str) -> Route:
     return value
 
 
+def _sender(value: object, field: str) -> Sender:
+    texts = (value.id, value.authority) if isinstance(value, Sender) else (None,)
+    if not isinstance(value, Sender) or not all(isinstance(text, str) for text in texts):
+        raise InvalidInput(field, value, "a Sender of texts")
+    return value
+
+
 def _attachments(value: object, field: str) -> tuple[Attachment, ...]:
     if not isinstance(value, list | tuple) or not all(
         isinstance(item, Attachment) for item in value
@@ -331,7 +338,7 @@ _CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "priority": whole_number(-100, 100),
     "attachments": _attachments,
     "route": _route,
-    "sender": _kind(Sender),
+    "sender": _sender,
     "message_id": _name,
     "sent_at": _moment,
     "due": _when,

@@ -80,6 +80,18 @@ class AttemptCancelled(Event, frozen=True):
     cut: Cut
 
 
+class AttemptFailed(Event, frozen=True):
+    """An agent or a hook raised; `trace` says where."""
+
+    notable = True
+
+    run_id: RunId
+    agent: AgentName
+    attempt: int
+    error: str
+    trace: str
+
+
 class AttemptAbandoned(Event, frozen=True):
     """An attempt ignored its cancellation for the whole grace and was left behind (S-3)."""
 
@@ -201,6 +213,7 @@ CATALOGUE: tuple[type[Event], ...] = (
     RunsMerged,
     RunWaited,
     AttemptCancelled,
+    AttemptFailed,
     AttemptAbandoned,
     LateResult,
     MessageSteered,

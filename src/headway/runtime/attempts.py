@@ -13,8 +13,9 @@ from headway.core.actions import Done, Ended, Failed, Start
 from headway.core.kernel import Kernel
 from headway.model.errors import TurnOver
 from headway.model.run import AgentName, RunId, SessionKey
-from headway.model.words import Cut
+from headway.model.words import Cut, Reason
 from headway.ports import Clock, Desk
+from headway.runtime.herald import Herald
 from headway.runtime.ids import new_jitter
 from headway.runtime.replies import ending_of, reply_of
 from headway.turn import Runner, Turn, current_turn, with_note
@@ -25,15 +26,17 @@ Hook: TypeAlias = Callable[[Turn], object]
 class Attempts:
     """Starts, cancels and leaves behind attempts, and tells the kernel when they return."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - all that an attempt touches, said once
         self,
         desk: Desk,
         kernel: Kernel,
         clock: Clock,
         wake: Callable[[], None],
         fail: Callable[[BaseException], None],
+        herald: Herald,
     ) -> None:
         self._break = fail
+        self._herald = herald
         self._desk = desk
         self._kernel = kernel
         self._clock = clock
@@ -116,6 +119,8 @@ class Attempts:
                 ended = Done(reply_of(await self.runners[turn.run.agent].run(turn)))
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = ending_of(error)
+            if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:
+                self._herald.failed(turn, error)
             if isinstance(error, KeyboardInterrupt):
                 self._interrupted = error
         turn.over = True

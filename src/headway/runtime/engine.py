@@ -72,9 +72,9 @@ class Engine:
         self.settings = settings
         self.bus = Bus()
         self.kernel = Kernel(settings, clock.now())
-        self.attempts = Attempts(self, self.kernel, clock, self._wake, self._fail)
-        self.incarnation = 1
         self._herald = Herald(self.bus, clock)
+        self.attempts = Attempts(self, self.kernel, clock, self._wake, self._fail, self._herald)
+        self.incarnation = 1
         self.callbacks = Callbacks(self._herald, settings.callback_within)
         self._store = store
         self._clock = clock
@@ -205,7 +205,7 @@ class Engine:
         if isinstance(admission, Granted):
             return self._submit(run, admission, self._clock.now(), parent)
         earlier = await self._handle_of(admission.run_id)
-        return earlier.shared(parent) if parent else earlier
+        return earlier.shared(parent)
 
     def _submit(self, run: Run, granted: Granted, now: Instant, parent: int) -> Handle:
         handle = self._handles[run.id] = Handle(self, run.id, parent)

@@ -37,6 +37,8 @@ class Handle(msgspec.Struct, eq=False, gc=False):
     _parent: int = 0
     outcome: Outcome | None = None
     """How this run ended, once it has. A merged run's reply comes with `wait`."""
+    echo: bool = False
+    """Another caller delivers this reply: the message came twice, or the first of its burst speaks for all."""
     _settled: Outcome | None = None
     _waiters: list[asyncio.Future[None]] | None = None
     _followers: "list[Handle] | None" = None
@@ -103,13 +105,18 @@ class Handle(msgspec.Struct, eq=False, gc=False):
     def follow(self, other: "Handle", merged: Outcome) -> None:
         """For the engine: this run was merged into the other; its caller gets the other's reply."""
         self.outcome = merged
+        self.echo = other.has_followers
         other.attach(self)
 
     def shared(self, parent: int) -> "Handle":
         """For the engine: the same run, waited for by another turn."""
-        twin = Handle(self._desk, self.id, parent)
+        twin = Handle(self._desk, self.id, parent, echo=True)
         self.attach(twin)
         return twin
+
+    @property
+    def has_followers(self) -> bool:
+        return bool(self._followers)
 
     def attach(self, follower: "Handle") -> None:
         """The follower is told what this one is told."""

@@ -8,6 +8,7 @@ from headway.model.time import Instant, Span
 from headway.model.words import Cut, State
 from headway.ports import Clock
 from headway.runtime.bus import Bus
+from headway.runtime.replies import describe, trace_of
 from headway.turn import Turn
 
 
@@ -106,6 +107,18 @@ class Herald:
             self._bus.publish(
                 events.AttemptCancelled(at=self._now, run_id=run.id, session=run.session, cut=cut)
             )
+
+    def failed(self, turn: Turn, error: BaseException) -> None:
+        self._bus.publish(
+            events.AttemptFailed(
+                at=self._now,
+                run_id=turn.id,
+                agent=turn.agent,
+                attempt=turn.attempt,
+                error=describe(error),
+                trace=trace_of(error),
+            )
+        )
 
     def abandoned(self, run: Run) -> None:
         self._bus.publish(events.AttemptAbandoned(at=self._now, run_id=run.id, agent=run.agent))

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import traceback
 
 import msgspec
 
@@ -12,6 +13,7 @@ from headway.model.time import SECOND, Span, span
 from headway.model.words import Reason
 
 MAX_ERROR = 2_000
+MAX_TRACE = 8_000
 
 
 def reply_of(result: object) -> Reply:
@@ -55,8 +57,16 @@ def describe(error: BaseException) -> str:
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 1]}…"
 
 
+def trace_of(error: BaseException) -> str:
+    """Where it was raised, at most the innermost part of a long way."""
+    text = "".join(traceback.format_exception(error))
+    return text[-MAX_TRACE:]
+
+
 def _pause(retry_after: object) -> Span:
-    """Seconds as a number, as providers answer them, or a duration."""
+    """Seconds as a number or its text, as providers answer them in `Retry-After`, or a duration."""
+    if isinstance(retry_after, str) and retry_after.isascii() and retry_after.isdigit():
+        retry_after = int(retry_after[:9])
     if isinstance(retry_after, int | float) and not isinstance(retry_after, bool):
         if not math.isfinite(retry_after) or not 0 <= retry_after <= 10_000_000:
             raise InvalidInput("retry_after", retry_after, "seconds from 0 to 10,000,000")

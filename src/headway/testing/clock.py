@@ -92,6 +92,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Headway's clock follows a loop that has this: the instant of its second 0."""
         self._quiet: list[asyncio.Future[None]] = []
         super().__init__(_JumpingSelector(self))
+        self._clock_resolution = 1e-7
+        """Floats of long virtual times are no finer: else a timer would never be due."""
 
     def time(self) -> float:
         return self._virtual_s

@@ -30,6 +30,7 @@ from headway.model.errors import (
     UnknownName,
     UnknownOption,
     WouldDeadlock,
+    WrongLoop,
 )
 from headway.model.outcome import Outcome, error_of
 from headway.model.words import Reason, State
@@ -47,6 +48,7 @@ FAMILIES: dict[type[HeadwayError], set[type[HeadwayError]]] = {
         NotFound,
         TurnOver,
         WouldDeadlock,
+        WrongLoop,
         QueueFull,
         SessionBusy,
         QueueDropped,

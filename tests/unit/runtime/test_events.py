@@ -80,6 +80,14 @@ async def a_rate_limit(hw: Headway) -> None:
     await asyncio.sleep(1)
 
 
+async def an_agent_that_raises(hw: Headway) -> None:
+    @hw.agent("raises")
+    async def raises(turn: Turn) -> str:
+        raise LookupError(f"no {turn.text}")
+
+    await (await hw.submit("raises", "luck")).wait()
+
+
 async def new_settings(hw: Headway) -> None:
     hw.set_lane("main", 3)
     hw.clear_lane("main")
@@ -108,6 +116,7 @@ async def a_bug(hw: Headway) -> None:
 
 
 SCENARIOS: dict[type[Event], Scenario] = {
+    events.AttemptFailed: an_agent_that_raises,
     events.RunSubmitted: one_run,
     events.RunStarted: one_run,
     events.RunFinished: one_run,
