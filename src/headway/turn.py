@@ -106,7 +106,7 @@ class Turn(msgspec.Struct, eq=False):
     """The engine's: what runs this attempt."""
     _inbox: Inbox | None = None
     _context: dict[str, object] | None = None
-    _threads_wait: list[Callable[[], object]] = msgspec.field(default_factory=list)
+    _threads_wait: list[Callable[[], object]] | None = None
 
     def __repr__(self) -> str:
         return f"<Turn {self.run.id} attempt {self.start.attempt}>"
@@ -218,17 +218,18 @@ class Turn(msgspec.Struct, eq=False):
             work.close()
             raise InvalidInput("work", "an await", "awaited directly: this agent is async")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        self._threads_wait.append(future.cancel)
+        waits = self._threads_wait = self._threads_wait or []
+        waits.append(future.cancel)
         if self.cut is not None:
             future.cancel()
         try:
             return future.result()
         finally:
-            self._threads_wait.remove(future.cancel)
+            waits.remove(future.cancel)
 
     def wake_threads(self) -> None:
         """For the engine: the turn was cut, so nothing that its threads wait for is waited for any more."""
-        for cancel in tuple(self._threads_wait):
+        for cancel in tuple(self._threads_wait or ()):
             cancel()
 
     @property

@@ -85,11 +85,9 @@ class Floor:
             agent.purse = Purse(settings.budget, now) if bounded else None
         shared_before = agent.settings.provider is not None or settings.provider is not None
         if agent.provider is not None and shared_before:
-            agent.provider.agents.remove(agent)
             agent.provider = None
         if settings.provider is not None:
             agent.provider = self.providers.setdefault(settings.provider, Provider())
-            agent.provider.agents.append(agent)
         agent.settings = settings
         agent.weight = settings.weight
         agent.stride = STRIDE // settings.weight
@@ -304,7 +302,6 @@ class Floor:
         """Whom a rate limit of this agent holds back: without a key to share, the agent alone."""
         if agent.provider is None:
             agent.provider = Provider()
-            agent.provider.agents.append(agent)
             agent.limited = True
         return agent.provider
 

@@ -407,10 +407,6 @@ class Kernel:
     def set_estimating(self, on: bool) -> None:
         self.stage.estimating = on
 
-    @property
-    def draining(self) -> bool:
-        return self.stage.draining
-
     def drain(self, now: Instant, *, keep_waiting: bool) -> None:
         """Start nothing new but sub-runs of what runs. Waiting runs are kept for the next start, or end (L-5)."""
         self._advance(now)
@@ -453,6 +449,8 @@ class Kernel:
             self.stage.forget(live)
         for key in lost:
             self.stage.sessions.pop(key, None)
+        if self.stage.draining:
+            self._drain_waiting()
         self.stage.fill_all()
         return [live.run.id for live in forgotten]
 

@@ -51,7 +51,6 @@ class Provider:
     """A key that agents share towards their model provider; one rate limit holds them all back."""
 
     held_until: Instant = 0
-    agents: "list[AgentLoad]" = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)

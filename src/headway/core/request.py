@@ -25,6 +25,7 @@ Duration: TypeAlias = str | timedelta | Literal[0]
 """What a person may write for a duration: `30s`, `1h30m`, a timedelta, or 0."""
 
 MAX_NAME = 512
+_A_NAME = f"a text of 1 to {MAX_NAME} characters"
 CHANNEL_TIMEOUT: Span = HOUR
 """The bound on one attempt of a message from a channel, and of a firing, unless something else is said."""
 
@@ -103,11 +104,13 @@ class Composer:
         session = options.get("session")
         if session is None or len(options) > 1 or parent is not None:
             return self._compose(run_id, text, _checked(options), now, parent)
+        if not isinstance(session, str) or not 0 < len(session) <= MAX_NAME or "\0" in session:
+            raise InvalidInput("session", session, _A_NAME)
         plain = self._plain_message
         return Run(
             run_id,
             self._agent,
-            _name(session, "session"),  # type: ignore[arg-type]  # a SessionKey() call would cost as much again
+            session,  # type: ignore[arg-type]  # a SessionKey() call would cost as much as the check
             _MESSAGE,
             plain.lane,
             plain.priority,
@@ -240,7 +243,7 @@ def _instant(value: object, now: Instant, field: str) -> Instant | None:
 
 def _name(value: object, field: str) -> str:
     if not isinstance(value, str) or not value or len(value) > MAX_NAME or "\0" in value:
-        raise InvalidInput(field, value, f"a text of 1 to {MAX_NAME} characters")
+        raise InvalidInput(field, value, _A_NAME)
     return value
 
 

@@ -133,7 +133,7 @@ class Settings(Value, frozen=True):
     idempotency: Length = DAY
     retention: Length = 7 * DAY
     task_retention: Length = 300 * SECOND
-    retained_runs: Count = 1_000
+    retained_runs: Count = 500
     """The memory store forgets the oldest finished runs beyond this number."""
     idle_sessions: Count = 1_000
     """How many sessions a node keeps at hand before it gives the idle ones among them back."""

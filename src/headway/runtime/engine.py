@@ -6,6 +6,7 @@ is stored.
 """
 
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 
 import msgspec
@@ -182,7 +183,7 @@ class Engine:
             raise UnknownName("agent", str(agent), self._agents) from None
         if self._scribe is None:
             raise NotRunning
-        if asyncio.get_running_loop() is not self._loop:
+        if get_running_loop() is not self._loop:
             raise WrongLoop
         parent_id = self.attempts.parent_of(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)

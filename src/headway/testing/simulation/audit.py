@@ -50,7 +50,8 @@ def _audit_session(session: SessionQueue, known: SeenSession | None, mirror: Mir
     head = known.line[0] if known.line else None
     ready = head is not None and session_bar(mirror, head, mirror.now) is None
     if ready != (session.posted is not None):
-        broken(Invariant.IDLE_SLOT, f"{session.key} offers {session.posted}, not {head}")
+        offered = session.posted.run.id if session.posted is not None else None
+        broken(Invariant.IDLE_SLOT, f"{session.key} offers {offered}; its first is {head}")
 
 
 def _swap_beats(waiting: list[RunId], known: SeenSession) -> bool:
