@@ -38,13 +38,6 @@ def forecast(kernel: Kernel, live: LiveRun) -> Forecast:
         )
         return Forecast(ahead, exact=False)
     twin = deepcopy(kernel)
-    try:
-        return _play(twin, live)
-    finally:
-        twin.stage.dissolve()
-
-
-def _play(twin: Kernel, live: LiveRun) -> Forecast:
     twin.set_estimating(False)
     twin.take_actions()
     began_at = twin.stage.now

@@ -93,6 +93,9 @@ class Kernel:
         self._rules = QueueRules(settings.queue, settings.channels)
         self._messages = Messages(self.stage, self._rules)
 
+    def __del__(self) -> None:
+        self.stage.dissolve()
+
     # What happened: submissions and attempts.
 
     def submit(  # noqa: C901 - the hot path, kept flat; its parts have names

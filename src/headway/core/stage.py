@@ -633,17 +633,18 @@ class Stage:
                 root.offspring = None
 
     def dissolve(self) -> None:
-        """Let go of everything. Live runs are not seen by the garbage collector; a stage that is thrown away
-        with runs in it must untie them from each other."""
+        """The kernel is thrown away: untie its runs, which the garbage collector does not look at, from the rest."""
         for live in self.runs.values():
             live.ties = live.alarm = live.deadline_alarm = None
         for session in self.sessions.values():
             session.waiting.clear()
             session.running.clear()
             session.posted = session.buffers = session.offspring = None
-        self.sessions.clear()
-        self.runs.clear()
-        self.attempts.clear()
+        for lane in self.floor.lanes.values():
+            lane.preemptible.clear()
+            for flows in lane.flows:
+                for flow in flows.values():
+                    flow.heads.clear()
 
     def release_idle(self) -> None:
         """An idle session costs nothing (S-4): what must outlive it was handed to the store before."""

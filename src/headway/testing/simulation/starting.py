@@ -32,6 +32,8 @@ _BROKEN_BY: dict[Rule, Invariant] = {
     Rule.LANE_RESERVED: Invariant.LANE_RESERVE,
 }
 
+_SLOT_RULES = frozenset({Rule.LANE_FULL, Rule.LANE_RESERVED})
+
 
 def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
     """Object if this run may not start now. Answers who lends it a slot, if one is lent."""
@@ -52,7 +54,7 @@ def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
         return None
     if lender is not None and bar[0] is not Rule.INFLIGHT_LIMIT:
         return lender
-    if not (bar[0] is Rule.LANE_FULL and _lent_unseen(mirror, seen.lane)):
+    if bar[0] not in _SLOT_RULES or not _lent_unseen(mirror, seen):
         broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
     return None
 
@@ -65,14 +67,15 @@ def _beats_may_swap(seen: Seen, line: list[Seen]) -> bool:
     )
 
 
-def _lent_unseen(mirror: Mirror, lane: SeenLane) -> bool:
-    """Whether another run may be on a lent slot: a start does not say which slot it takes."""
-    for other in lane.own:
+def _lent_unseen(mirror: Mirror, seen: Seen) -> bool:
+    """Whether others may be on lent slots: a start does not say which slot it takes."""
+    for other in seen.lane.own:
         lender = mirror.free_lender(other) if other.awaited_by else None
         if lender is not None:
             lender.lent_to = other
             other.lender = lender
-            return len(lane.own) < lane.settings.width
+            if lane_bar(mirror, seen) is None:
+                return True
     return False
 
 
