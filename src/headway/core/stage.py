@@ -633,7 +633,7 @@ class Stage:
                 root.offspring = None
 
     def dissolve(self) -> None:
-        """The kernel is thrown away: untie its runs, which the garbage collector does not look at, from the rest."""
+        """The kernel is thrown away: untie its runs, which the garbage collector does not see, from the rest."""
         for live in self.runs.values():
             live.ties = live.alarm = live.deadline_alarm = None
         for session in self.sessions.values():
