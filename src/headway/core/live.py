@@ -78,6 +78,8 @@ class LiveRun(Moving, eq=False, gc=False):
     held: Rule | None = None
     """Why it may not start yet even at the head of an idle session."""
     collect: bool = False
+    interrupts: bool = False
+    """It waits until all that it cut has returned, however wide its session is."""
     begun: bool = False
     """Whether an attempt was ever started: such a run keeps its place at the head (R-5)."""
     attempt: int = 0

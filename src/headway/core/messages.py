@@ -114,6 +114,7 @@ class Messages:
         mode = self._effective_mode(session, live.agent, settings)
         turn = self._steerable(session, live.agent) if mode is Mode.STEER else None
         if mode is Mode.INTERRUPT:
+            live.interrupts = True
             self._interrupt(session)
         if session.is_full(settings.cap) and not self._make_room(live, settings):
             stage.spared = None

@@ -538,7 +538,8 @@ class Stage:
     ) -> tuple[Rule, Instant | None] | None:
         running = len(session.running)
         width = session.width_with(head.width)
-        if running >= width:
+        returning = head.interrupts and any(live.cut in FINAL_CUTS for live in session.running)
+        if running >= width or returning:
             return Rule.SESSION_BUSY, None
         if not self.estimating:
             return None

@@ -3,7 +3,7 @@
 from headway.model.time import Instant
 from headway.model.words import Rule
 from headway.testing.simulation.mirror import Mirror
-from headway.testing.simulation.seen import Seen, SeenAgent, SeenLane, Where
+from headway.testing.simulation.seen import FINAL_CUTS, Seen, SeenAgent, SeenLane, Where
 
 Bar = tuple[Rule, Instant | None]
 
@@ -18,7 +18,8 @@ def session_bar(mirror: Mirror, head: Seen, at: Instant) -> Bar | None:
     if head.collect and session.quiet_until > at:
         return Rule.COLLECTING, session.quiet_until
     if session.running:
-        if len(session.running) >= session.width_for(head.width):
+        returning = head.interrupts and any(turn.cut in FINAL_CUTS for turn in session.running)
+        if returning or len(session.running) >= session.width_for(head.width):
             return Rule.SESSION_BUSY, None
         if mirror.estimating and session.tight is not False:
             return (Rule.SESSION_THROTTLED if session.tight else Rule.ESTIMATING), None

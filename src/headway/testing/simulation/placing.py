@@ -32,6 +32,7 @@ def place(mirror: Mirror, phase: Phase, seen: Seen, settings: QueueSettings) -> 
         elif settings.steer_fallback is SteerFallback.INTERRUPT and not session.only_beats:
             mode = Mode.INTERRUPT
     if mode is Mode.INTERRUPT and was_busy:
+        seen.interrupts = True
         _check_interrupted(seen, session)
     elif ended:
         broken(Invariant.REASON, f"{seen} does not interrupt, but others are superseded for it")

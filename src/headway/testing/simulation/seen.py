@@ -186,6 +186,8 @@ class Seen:
     started_before: int = 0
     width: int = 1
     collect: bool = False
+    interrupts: bool = False
+    """It starts only when all that it cut has returned."""
     until: Instant | None = None
     """It is held back for a retry until then."""
     window: tuple[object, ...] | None = None
