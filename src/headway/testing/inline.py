@@ -164,7 +164,7 @@ class Inline:
         try:
             result = self._loop.run_until_complete(task)
             self._loop.run_until_complete(self._loop.quiet())
-        except BaseException:
+        except BaseException:  # also an interrupt: the task must not go on by itself
             self._give_up(task)
             raise
         return result

@@ -125,7 +125,7 @@ def check_why(mirror: Mirror, kernel: Kernel, seen: Seen, *, whole: bool) -> Non
     try:
         rule, until, by = holding_rule(kernel, kernel.stage.runs[seen.run.id])
         answer = explain(kernel, seen.run.id) if whole else None
-    except Exception as error:
+    except Exception as error:  # whatever it is, the kernel is at fault
         what = f"{type(error).__name__}: {error}"
         raise Violation(Invariant.TWIN, f"asking why {seen} waits: {what}") from error
     true = dict(all_bars(mirror, seen))

@@ -70,7 +70,7 @@ class Teller:
         """Call the kernel; its answer must be an allowed one, and each action is checked."""
         try:
             answer = call(self.kernel)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the kernel is at fault
             self.log.append((self.now, what, self.kernel.take_actions()))
             raise Violation(Invariant.CRASH, f"{type(error).__name__}: {error}") from error
         actions = self.kernel.take_actions()
