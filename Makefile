@@ -47,11 +47,14 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed by itself
 docs: $(VENV)/.dev ## Write the reference pages that are made from the code
 	$(BIN)/python -m tools.reference
 
-bench: $(VENV)/.dev ## Run all benches and write bench/RESULTS.md (ARGS=--plot draws them)
+bench: $(VENV)/.bench ## Run all benches and write bench/RESULTS.md (ARGS=--plot draws them)
 	$(BIN)/python -m bench all $(ARGS)
 
-soak: $(VENV)/.dev ## The simulation over 20,000 seeds
-	HEADWAY_SIM_SEEDS=$${HEADWAY_SIM_SEEDS:-20000} $(BIN)/python -m pytest -n auto --timeout=0 tests/simulation $(ARGS)
+soak: $(VENV)/.dev ## The long runs: 20,000 seeds, 100 kills, chaos over minutes
+	HEADWAY_SIM_SEEDS=$${HEADWAY_SIM_SEEDS:-20000} HEADWAY_CLUSTER_SEEDS=$${HEADWAY_CLUSTER_SEEDS:-5000} \
+	  $(BIN)/python -m pytest -n auto --timeout=0 tests/simulation $(ARGS)
+	HEADWAY_KILL_ROUNDS=$${HEADWAY_KILL_ROUNDS:-100} HEADWAY_CHAOS_SECONDS=$${HEADWAY_CHAOS_SECONDS:-300} \
+	  $(BIN)/python -m pytest --timeout=0 tests/e2e $(ARGS)
 
 clean: ## Remove the environment and everything tools left behind
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -67,6 +70,12 @@ $(BIN)/python:
 # Running needs little, so it is ready soon; what checks need comes with the first check.
 $(VENV)/.run: pyproject.toml constraints.txt $(BIN)/python
 	@$(PIP) --editable '.[fast]'
+	@touch $@
+
+# The schedulers that Headway is measured beside are many packages; only benches need them.
+$(VENV)/.bench: $(VENV)/.dev
+	@echo "Installing what the benches need ..." >&2
+	@$(PIP) --editable '.[dev,bench]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(BIN)/python

@@ -15,6 +15,11 @@ numbers mean nothing.
     python -m bench --list
     python -m bench NAME [--quick] [--plot]
     python -m bench all  [--quick] [--plot]      # also writes bench/RESULTS.md
+    python -m bench chaos --minutes 30
+
+Some need more than the project itself: `pip install 'headway[bench]'`. Where a package is missing the bench says
+which one, and `all` goes on without it. Benches with PostgreSQL start one of their own, or use the server that
+`HEADWAY_BENCH_POSTGRES` names.
 
 The last line on stdout is always one JSON object, `{"bench": NAME, "figures": {...}}`. A missed
 limit is said plainly and fails nothing: a timing depends on the machine, and a build that fails on

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from headway.config import MAX_WIDTH
+from headway.config import MAX_WIDTH, settings_from
 from headway.core.request import AGENT_CHECKS, CHANNEL_TIMEOUT, SubmitOptions, check_option
 from headway.events import CATALOGUE, Event, RunFinished
 from headway.facade import AgentOptions
@@ -92,7 +92,7 @@ MEANINGS: Mapping[str, str] = {
     "AgentOptions.tokens_per_minute": "Its budget of tokens.",
     "AgentOptions.lane": "The lane of its runs, unless a run names one.",
     "AgentOptions.timeout": "The bound on each of its attempts.",
-    "AgentOptions.max_attempts": "Attempts in all, where a drain cut some; errors are tried again by `retries`.",
+    "AgentOptions.max_attempts": "Attempts in all, where crashes or drains cut some. Errors: see `retries`.",
     "AgentOptions.retries": "How often an attempt that failed is tried again.",
     "SubmitOptions.session": "Runs of one session keep their order. Without it: from the route, else its own.",
     "SubmitOptions.source": "What the run is; tasks have limits and a deadline.",
@@ -112,7 +112,7 @@ MEANINGS: Mapping[str, str] = {
     "SubmitOptions.debounce": "How long to wait for more text of the same sender.",
     "SubmitOptions.steer_fallback": "What steering becomes if the turn cannot be steered.",
     "SubmitOptions.max_concurrent": "How many runs of the session may go at once beside it.",
-    "SubmitOptions.max_attempts": "Attempts in all, where a drain cut some; errors are tried again by `retries`.",
+    "SubmitOptions.max_attempts": "Attempts in all, where crashes or drains cut some. Errors: see `retries`.",
     "SubmitOptions.retries": "How often an attempt that failed is tried again.",
     "SubmitOptions.preemptible": "If it is background work, it gives way to waiting interactive work.",
     "SubmitOptions.trace_id": "Handed to the agent as `turn.trace_id`.",
@@ -148,8 +148,8 @@ _EVENTS_TYPES = """\
 
 _SETTINGS_INTRO = """\
 `Headway()` starts with the defaults below and what the environment says. `Headway(settings=Settings(...))`
-takes yours and does not look at the environment; `Headway(lanes={...})` comes on top of either. Settings are
-frozen values. Lanes, limits and the queues of single sessions can be changed while running, with `set_lane`,
+takes yours and asks the environment only for the store; `Headway(lanes={...})` comes on top of either. Settings
+are frozen values. Lanes, limits and the queues of single sessions can be changed while running, with `set_lane`,
 `set_limits` and `set_queue`.
 
 In these values a `Span` is a whole number of microseconds; `headway.model.time` has `SECOND`, `MINUTE` and so
@@ -224,12 +224,12 @@ def events_page() -> str:
     lines += [_EVENTS_TYPES, "", *_table(("event", "when", "notable"), index)]
     for event in CATALOGUE:
         lines += ["", f"## {event.__name__}", "", _event_meaning(event), ""]
-        lines += _table(
-            ("field", "type", "default"),
-            [
-                (f"`{field.name}`", _code(field.type), _default(event, field))
-                for field in fields_of(event)
-            ],
+        rows = [
+            (f"`{field.name}`", _code(field.type), _default(event, field))
+            for field in fields_of(event)
+        ]
+        lines += (
+            _table(("field", "type", "default"), rows) if rows else ["It has no fields but `at`."]
         )
     lines += ["", "## Words", "", "The closed lists that events use.", "", *_word_table(_WORDS)]
     return "\n".join(lines) + "\n"
@@ -242,6 +242,11 @@ def settings_page() -> str:
         [
             ("`HEADWAY_LANE_<NAME>`", f"the width of a lane, from 0 (paused) to {MAX_WIDTH}"),
             ("`HEADWAY_MAX_INFLIGHT`", f"`Limits.max_inflight`, from 0 to {MAX_WIDTH}"),
+            ("`HEADWAY_STORE`", "the store of a `Headway` that names none, and of the commands"),
+            *(
+                (f"`HEADWAY_{name.upper()}`", f"`Settings.{name}`, as a duration such as `30s`")
+                for name in _spans_from_environment()
+            ),
         ],
     )
     lines += ["", "## Lanes from the start", ""]
@@ -265,6 +270,16 @@ def settings_page() -> str:
     lines += ["", "## Words", "", "The closed lists that settings use.", ""]
     lines += _word_table(_QUEUE_WORDS)
     return "\n".join(lines) + "\n"
+
+
+def _spans_from_environment() -> list[str]:
+    """The settings that the environment can give as a duration, found by giving each of them."""
+    usual = Settings()
+    return [
+        field.name
+        for field in fields_of(Settings)
+        if settings_from({f"HEADWAY_{field.name.upper()}": "41m"}) != usual
+    ]
 
 
 def unused_meanings() -> list[str]:

@@ -1,6 +1,7 @@
 """Which benches there are: every plain module directly in the package, found by looking."""
 
 import importlib
+import inspect
 import pkgutil
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -17,10 +18,20 @@ class NotABench(TypeError):
     """A module stands where benches stand and lacks what makes it one."""
 
 
+class HasNoLength(ValueError):
+    """The caller said how long a bench shall take that takes as long as it takes."""
+
+
 class Run(Protocol):
     """The function every bench has."""
 
     def __call__(self, quick: bool) -> Report: ...
+
+
+class LongRun(Protocol):
+    """The function of a bench that goes on for as long as it is told."""
+
+    def __call__(self, quick: bool, minutes: float | None = None) -> Report: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +42,14 @@ class Bench:
     title: str
     run: Run
 
-    def measure(self, *, quick: bool) -> Report:
+    def measure(self, *, quick: bool, minutes: float | None = None) -> Report:
         """Run the bench, and see that it reports under its own name."""
-        report = self.run(quick=quick)
+        if minutes is None:
+            report = self.run(quick=quick)
+        elif "minutes" in inspect.signature(self.run).parameters:
+            report = cast(LongRun, self.run)(quick=quick, minutes=minutes)
+        else:
+            raise HasNoLength(f"bench {self.name!r} takes as long as it takes: no --minutes")
         if report.name != self.name:
             raise NotABench(f"bench {self.name!r} reported as {report.name!r}")
         return report

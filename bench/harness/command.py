@@ -13,6 +13,7 @@ import msgspec
 import bench
 from bench.harness import catalogue
 from bench.harness.machine import describe_machine, describe_versions
+from bench.harness.packages import PackageMissing
 from bench.harness.report import Report
 from bench.harness.results import Result, render
 from bench.harness.screen import print_figures, print_report, progress
@@ -21,10 +22,12 @@ _BENCHES = Path(bench.__file__).resolve().parent
 _ROOT = _BENCHES.parent
 RESULTS = _BENCHES / "RESULTS.md"
 PICTURES = _ROOT / "docs" / "pictures"
+_PACKAGE_MISSING = 3
+"""The exit code of a bench that could not be measured for want of a package."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line asks; the exit code is 0 unless a bench broke or does not exist."""
+    """Do what the command line asks; the exit code is 0 unless a bench broke, lacks a package or is none."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.list:
@@ -38,10 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             catalogue.load(options.name),
             quick=options.quick,
             plot=options.plot,
+            minutes=options.minutes,
             report_to=options.report_to,
         )
-    except catalogue.UnknownBench as unknown:
-        parser.error(str(unknown))
+    except (catalogue.UnknownBench, catalogue.HasNoLength) as wrong:
+        parser.error(str(wrong))
+    except PackageMissing as missing:
+        progress(str(missing))
+        return _PACKAGE_MISSING
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="show the benches")
     parser.add_argument("--quick", action="store_true", help="only show that it works")
     parser.add_argument("--plot", action="store_true", help="draw docs/pictures/bench-NAME.svg")
+    parser.add_argument("--minutes", type=float, help="how long, for benches such as chaos")
     # How `all` gets the whole report of a bench that ran in its own process.
     parser.add_argument("--report-to", type=Path, help=argparse.SUPPRESS)
     return parser
@@ -65,8 +73,15 @@ def _list() -> int:
     return 0
 
 
-def _run_one(found: catalogue.Bench, *, quick: bool, plot: bool, report_to: Path | None) -> int:
-    report = found.measure(quick=quick)
+def _run_one(
+    found: catalogue.Bench,
+    *,
+    quick: bool,
+    plot: bool,
+    minutes: float | None,
+    report_to: Path | None,
+) -> int:
+    report = found.measure(quick=quick, minutes=minutes)
     if report_to is not None:
         report_to.write_bytes(msgspec.json.encode(report))
     if plot:
@@ -105,7 +120,12 @@ def _run_all(*, quick: bool, plot: bool) -> int:
             for figure, value in result.report.figures.items()
         },
     )
-    broken = [result.name for result in results if result.report is None]
+    missing = [result.name for result in results if result.lacks_package]
+    if missing:
+        progress(f"not measured for want of a package: {', '.join(missing)}")
+    broken = [
+        result.name for result in results if result.report is None and not result.lacks_package
+    ]
     if broken:
         progress(f"broke: {', '.join(broken)}")
     return 1 if broken else 0
@@ -122,7 +142,7 @@ def _run_apart(name: str, *, quick: bool, plot: bool) -> Result:
         report = None
         if code == 0:
             report = msgspec.json.decode(report_to.read_bytes(), type=Report)
-    return Result(name, _title(name), report)
+    return Result(name, _title(name), report, lacks_package=code == _PACKAGE_MISSING)
 
 
 def _title(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sqlite3
 from importlib import metadata
 from pathlib import Path
 
@@ -18,10 +19,11 @@ def describe_machine() -> dict[str, str]:
 
 def describe_versions() -> dict[str, str]:
     """The interpreter and the packages that the figures depend on."""
-    packages = ("headway", "uvloop", "msgspec")
+    packages = ("headway", "uvloop", "msgspec", "asyncpg")
     return {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         **{package: _version(package) for package in packages},
+        "sqlite": sqlite3.sqlite_version,
     }
 
 

@@ -14,6 +14,8 @@ class Result:
     name: str
     title: str
     report: Report | None
+    lacks_package: bool = False
+    """Whether it was not measured because a package that it needs is not installed."""
 
 
 def render(
@@ -40,6 +42,8 @@ def render(
 def _section(result: Result) -> list[str]:
     head = f"## {result.name}: {result.title}"
     report = result.report
+    if result.lacks_package:
+        return [head, "Not measured: a package that it needs was not installed."]
     if report is None:
         return [head, "**The bench broke and has no figures.**"]
     parts = [head, _table(report.columns, report.rows)]

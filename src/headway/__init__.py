@@ -24,11 +24,14 @@ from headway.model.errors import (
     RunEnded,
     RunFailed,
     SessionBusy,
+    StoreRefused,
+    StoreUnavailable,
     TurnOver,
     Unavailable,
     WouldDeadlock,
 )
 from headway.model.outcome import Attachment, Outcome, Reply
+from headway.model.places import Delivery
 from headway.model.run import QueueOptions, Route, Sender
 from headway.model.settings import (
     AgentSettings,
@@ -38,7 +41,7 @@ from headway.model.settings import (
     QueueSettings,
     Settings,
 )
-from headway.model.views import LaneView, RunView, SessionView, Why
+from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
 from headway.model.words import Drop, Mode, Reason, Source, State
 from headway.ports import RunPage
 from headway.runtime.handle import Handle
@@ -49,6 +52,7 @@ __all__ = [
     "AgentSettings",
     "Attachment",
     "Budget",
+    "Delivery",
     "Draining",
     "Drop",
     "Fence",
@@ -65,6 +69,7 @@ __all__ = [
     "Message",
     "MessageStale",
     "Mode",
+    "NodeView",
     "NotFound",
     "NotRunning",
     "Outcome",
@@ -92,6 +97,8 @@ __all__ = [
     "Source",
     "State",
     "Stopped",
+    "StoreRefused",
+    "StoreUnavailable",
     "Turn",
     "TurnOver",
     "Unavailable",

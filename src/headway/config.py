@@ -8,13 +8,18 @@ import msgspec
 from headway.model.errors import InvalidInput
 from headway.model.run import LaneName
 from headway.model.settings import DEFAULT_LANES, LANE_ALIASES, LaneSettings, Limits, Settings
+from headway.model.time import span
 
 _LANE_PREFIX = "HEADWAY_LANE_"
 MAX_WIDTH = 1_000_000
+_SPANS = ("lease", "renew_every", "poll_every", "drain_grace", "cancel_grace", "retention")
+"""Settings that the environment can give as a duration: `HEADWAY_LEASE=30s`."""
 
 
 def settings_from(environment: Mapping[str, str]) -> Settings:
-    """The defaults, with `HEADWAY_LANE_<NAME>` and `HEADWAY_MAX_INFLIGHT` applied (L-1, F-1)."""
+    """The defaults with what the environment says: `HEADWAY_LANE_<NAME>`, `HEADWAY_MAX_INFLIGHT` (L-1, F-1)
+    and the durations of `_SPANS`.
+    """
     lanes: dict[LaneName, LaneSettings] = dict(DEFAULT_LANES)
     for name, value in environment.items():
         if name.startswith(_LANE_PREFIX):
@@ -27,7 +32,13 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
     if (inflight := environment.get("HEADWAY_MAX_INFLIGHT")) is not None:
         count = _number("HEADWAY_MAX_INFLIGHT", inflight)
         limits = msgspec.structs.replace(limits, max_inflight=count)
-    return Settings(lanes=MappingProxyType(lanes), limits=limits)
+    spans = {
+        name: span(environment[variable], variable)
+        for name in _SPANS
+        if (variable := f"HEADWAY_{name.upper()}") in environment
+    }
+    settings = Settings(lanes=MappingProxyType(lanes), limits=limits)
+    return msgspec.structs.replace(settings, **spans)
 
 
 def check_settings(settings: object) -> Settings:

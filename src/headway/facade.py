@@ -24,19 +24,21 @@ from headway.model.errors import InvalidInput, NotRunning, UnknownName, UnknownO
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, RunId, SessionKey
 from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits, Settings
 from headway.model.time import instant_of, span
-from headway.model.views import LaneView, RunView, SessionView, Why
+from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
 from headway.model.words import State
 from headway.ports import Clock, RunPage, RunQuery
 from headway.runners.function import AgentFunction
 from headway.runtime.attempts import Hook
 from headway.runtime.bus import Listener
 from headway.runtime.callbacks import TokenEstimate, WaitCallback
+from headway.runtime.courier import Channel
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
 from headway.turn import Runner
-from headway.wiring import MEMORY, build_engine, build_runner, check_store
+from headway.wiring import MEMORY, build_engine, build_runner, check_store, node_name
 
 SomeFunction = TypeVar("SomeFunction", bound=AgentFunction)
+SomeChannel = TypeVar("SomeChannel", bound=Channel)
 SomeHook = TypeVar("SomeHook", bound=Hook)
 SomeCallback = TypeVar("SomeCallback", bound=WaitCallback)
 SomeEstimate = TypeVar("SomeEstimate", bound=TokenEstimate)
@@ -83,13 +85,17 @@ class Headway:
 
     def __init__(
         self,
-        store: str = MEMORY,
+        store: str | None = None,
         *,
         lanes: Mapping[str, int | LaneSettings] | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        name: str | None = None,
     ) -> None:
+        if store is None:
+            store = os.environ.get("HEADWAY_STORE") or MEMORY
         self._store = check_store(store)
+        self._name = name
         self._clock = clock
         settings = settings_from(os.environ) if settings is None else check_settings(settings)
         if lanes is not None:
@@ -101,7 +107,8 @@ class Headway:
             merged = MappingProxyType({**settings.lanes, **checked})
             settings = msgspec.structs.replace(settings, lanes=merged)
         self.settings = settings
-        self._agents: dict[AgentName, tuple[Runner, AgentSettings]] = {}
+        self._agents: dict[AgentName, tuple[Runner | None, AgentSettings]] = {}
+        self._channels: dict[str, Channel | None] = {}
         self._before: list[Hook] = []
         self._on_wait: list[WaitCallback] = []
         self._estimate: TokenEstimate | None = None
@@ -124,8 +131,40 @@ class Headway:
 
         return register
 
-    def add_agent(self, name: str, runner: Runner, settings: AgentSettings | None = None) -> None:
-        """Register any runner as an agent."""
+    def remote_agent(self, name: str, **options: Unpack[AgentOptions]) -> None:
+        """An agent that work can be sent to from here, while only other nodes run it."""
+        checked = agent_name(name)
+        settings = _agent_settings(self.settings.agents.get(checked, AgentSettings()), options)
+        self.add_agent(checked, None, settings)
+
+    def channel(self, name: str) -> Callable[[SomeChannel], SomeChannel]:
+        """Register a function that delivers: replies to messages with this route come to it from the outbox.
+
+        It gets a `Delivery`, at least once; one that raises is tried again, for a day.
+        """
+        check_option("lane", name)
+
+        def register(function: SomeChannel) -> SomeChannel:
+            if not callable(function):
+                raise InvalidInput("channel", function, "a function that takes a Delivery")
+            self._channels[name] = function
+            if self._engine is not None:
+                self._engine.add_channel(name, function)
+            return function
+
+        return register
+
+    def remote_channel(self, name: str) -> None:
+        """A channel that only other nodes deliver to: replies for it go into the outbox here."""
+        check_option("lane", name)
+        self._channels[name] = None
+        if self._engine is not None:
+            self._engine.add_channel(name, None)
+
+    def add_agent(
+        self, name: str, runner: Runner | None, settings: AgentSettings | None = None
+    ) -> None:
+        """Register any runner as an agent; without one, it runs on other nodes only."""
         checked = agent_name(name)
         if checked in self._agents:
             raise InvalidInput("agent", name, "a name that is not taken yet")
@@ -153,13 +192,52 @@ class Headway:
 
     # Life.
 
+    def use_store(self, url: str) -> None:
+        """Another store, chosen before the start."""
+        if self._engine is not None:
+            raise InvalidInput("store", url, "chosen before the start")
+        self._store = check_store(url)
+
+    def use_name(self, name: str) -> None:
+        """What this node is called among those that share its store; chosen before the start."""
+        if self._engine is not None:
+            raise InvalidInput("name", name, "chosen before the start")
+        check_option("session", name)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """What this node is called among those that share its store."""
+        return self._name or node_name()
+
+    @property
+    def store(self) -> str:
+        """The address of the store; it may hold a password."""
+        return self._store
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that run here."""
+        return tuple(name for name, (runner, _) in self._agents.items() if runner is not None)
+
+    @property
+    def node(self) -> int:
+        """This node's number among all that share its store."""
+        return self.engine.number
+
+    async def ended(self) -> None:
+        """Wait until this was closed. Raises if it broke."""
+        await self.engine.ended()
+
     async def start(self) -> None:
         """Begin to run. `async with` does it for you."""
         if self._engine is not None:
             return
-        engine = build_engine(self._store, self.settings, self._clock)
+        engine = build_engine(self._store, self.settings, self._clock, self._name)
         for name, (runner, settings) in self._agents.items():
             engine.register(name, runner, settings)
+        for channel, function in self._channels.items():
+            engine.add_channel(channel, function)
         engine.attempts.before = self._before
         engine.callbacks.on_wait = self._on_wait
         if self._estimate is not None:
@@ -340,6 +418,10 @@ class Headway:
         whole_number(1, 1000)(limit, "limit")
         checked = None if state is None else State(state)
         return await self.engine.runs(RunQuery(agent, session, checked, limit, cursor))
+
+    async def nodes(self) -> tuple[NodeView, ...]:
+        """All nodes that share this store, also those that have ended."""
+        return tuple(await self.engine.nodes())
 
     async def run(self, run: str | Handle) -> RunView:
         """One run as it is now."""

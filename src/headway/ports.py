@@ -1,30 +1,42 @@
 """The seams: what the runtime needs of a store, a runner and a clock. Adapters implement them, tests too.
 
 A store is the only thing that nodes share. It may be one process's memory or a database that many nodes use,
-and the engine never assumes that it is alone: it acts only for sessions that an admission granted to it, names
+and the engine never assumes that it is alone: it acts only for sessions that the store granted to it, names
 its epoch with every write, and stops what a store says is no longer its own.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from headway.core.actions import Action, Stopped
 from headway.model.outcome import Outcome
-from headway.model.run import Run, RunId, SessionKey, SessionMemory
-from headway.model.time import Instant
+from headway.model.places import Answer, Delivery, Holding, Order
+from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
+from headway.model.settings import Limits
+from headway.model.time import Instant, Span
 from headway.model.value import Value
-from headway.model.views import RunView
-from headway.model.words import State
+from headway.model.views import NodeView, RunView, StoreStatus
+from headway.model.words import State, Word
 
 
 class Granted(Value, frozen=True):
-    """The run is stored, and this node decides for its session under this epoch."""
+    """Stored, and this node decides for the session under this epoch."""
 
     epoch: int
     seq: int
-    """The run's place among all runs of the session; a release names the last one seen."""
+    """Its place among all runs and orders of the session; a release names the last one seen."""
     memory: SessionMemory | None = None
     """What the session remembers from earlier, if anything."""
+    fresh: bool = False
+    """Whether the session became this node's by this very call: then nothing else is unfinished in it."""
+
+
+class Elsewhere(Value, frozen=True):
+    """Stored; another node decides for the session, or nobody yet. Its outcome comes by `outcomes`."""
+
+    seq: int = 0
+    owned: bool = True
+    """Whether another node has the session; else whoever has room claims it."""
 
 
 class Duplicate(Value, frozen=True):
@@ -33,7 +45,68 @@ class Duplicate(Value, frozen=True):
     run_id: RunId
 
 
-Admission: TypeAlias = Granted | Duplicate
+class TurnedAway(Value, frozen=True):
+    """Stored as ended: the admission limits over all nodes are reached (F-1), or its parent was stopped (X-3)."""
+
+    outcome: Outcome
+
+
+Admission: TypeAlias = Granted | Elsewhere | Duplicate | TurnedAway
+
+
+class Recorded(Value, frozen=True):
+    """What became of a batch besides being kept."""
+
+    lost: tuple[tuple[SessionKey, int], ...] = ()
+    """Sessions (and under which epoch) that are no longer this node's: nothing of them was kept."""
+    kept: tuple[SessionKey, ...] = ()
+    """Sessions that were not released because something came that the node has not seen."""
+
+
+KEPT = Recorded()
+
+
+class Claims(Value, frozen=True):
+    """Sessions that this node decides for from now on."""
+
+    holdings: tuple[Holding, ...] = ()
+    next_at: Instant | None = None
+    """When one of the sessions that nobody owns comes due or passes a deadline next."""
+    more: bool = False
+    """Whether more was ready than was asked for."""
+
+
+class Peer(Value, frozen=True):
+    """Another node that is not known to be gone."""
+
+    id: int
+    counter: int
+    lease: Span
+
+
+class Renewal(Value, frozen=True):
+    """The answer to a renewal of the node's lease."""
+
+    alive: bool
+    """False: this incarnation was declared dead. It owns nothing any more."""
+    peers: tuple[Peer, ...] = ()
+    at: Instant | None = None
+    """The time by the store's own clock, if it has one; all nodes that share it go by it."""
+
+
+class Hint(Word):
+    """What may be worth looking at, told by another node. A hint can be lost: polling finds it later."""
+
+    WORK = "work"
+    """Sessions that nobody owns may be ready."""
+    NEWS = "news"
+    """Something new is in sessions of this node."""
+    ENDED = "ended"
+    """Runs that this node asked for have ended, or its orders were answered."""
+    SLOTS = "slots"
+    """Slots of a lane's cluster limit were freed, or are wanted."""
+    ALL = "all"
+    """Hints may have been lost: look at everything."""
 
 
 class RunQuery(Value, frozen=True):
@@ -53,11 +126,12 @@ class RunPage(Value, frozen=True):
     cursor: str | None = None
 
 
-class Store(Protocol):
-    """Remembers runs, and who decides for each session.
+class Ledger(Protocol):
+    """The part of a store that remembers runs and what was decided about them.
 
     Calls from many tasks at once are expected; a durable store groups what arrives together into one
-    transaction. Each call is whole: when it returns, all of it is kept, and when it raises, none of it is.
+    transaction. Each call is whole: when it returns, all of it is kept, and when it raises, none of it is, or
+    (`Unavailable` only) it may be kept: repeating the same call is safe.
     """
 
     @property
@@ -65,14 +139,15 @@ class Store(Protocol):
         """Whether waiting runs survive the process: draining then leaves them for the next start (L-5)."""
         ...
 
-    async def open(self) -> None:
-        """Get ready. Raises `Unavailable` with the reason if that cannot be."""
+    @property
+    def writers(self) -> int:
+        """How many batches of different sessions `record` takes at once, to its advantage."""
         ...
 
-    async def close(self) -> None: ...
-
-    def admit(self, run: Run, retry: bool = False) -> Admission | Awaitable[Admission]:
-        """Keep a new run and take its session if nobody has it, in one step.
+    def admit(
+        self, run: Run, retry: bool = False, claim: bool = True
+    ) -> Admission | Awaitable[Admission]:
+        """Keep a new run and, with `claim`, take its session if it is idle and nobody has it, in one step.
 
         A store in this process answers at once, a database later, but for each session in the order of the
         places that it gives.
@@ -81,27 +156,148 @@ class Store(Protocol):
         """
         ...
 
-    async def recall(self, session: SessionKey) -> Granted:
-        """Take a session without a new run, to stop or configure it."""
+    async def order(self, order: Order) -> Granted | Elsewhere | None:
+        """Give a command its place in the session's order. Takes the session if it is idle and nobody has it.
+
+        None: a stop or clear of a session in which nothing is unfinished; nothing was stored.
+        """
+        ...
+
+    async def record(self, actions: Sequence[Action]) -> Recorded:
+        """Keep what the kernel decided, in order, for the sessions that are still this node's."""
+        ...
+
+    async def outcomes(self, runs: Sequence[RunId]) -> Mapping[RunId, Outcome]:
+        """Those of these runs that have ended, and how."""
+        ...
+
+    async def answers(self, orders: Sequence[str]) -> Mapping[str, Answer]:
+        """Those of these orders that were carried out, and what they reached."""
         ...
 
     async def memory_of(self, session: SessionKey) -> SessionMemory | None:
         """What a session remembers, without taking it: reading never writes."""
         ...
 
-    async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
-        """Keep what the kernel decided, in order. Answers the sessions that are no longer this node's."""
-        ...
-
     async def find(self, run_id: RunId) -> RunView | None: ...
 
     async def list(self, query: RunQuery) -> RunPage: ...
 
+    def set_limits(self, limits: Limits) -> None:
+        """The admission limits for tasks, which hold over all nodes (F-1)."""
+        ...
+
+    async def keep(self, kind: str, at: Instant, fields: Mapping[str, object]) -> None:
+        """Keep an event that matters later: a node's death, a takeover, a broken invariant."""
+        ...
+
+    async def prune(self, most: int) -> int:
+        """Forget some of what is past its retention, at most so many runs. Answers how many were forgotten."""
+        ...
+
+
+class Roll(Protocol):
+    """The part of a store that knows the nodes, and which of them decides for which session."""
+
+    async def enlist(self, name: str, lease: Span) -> int:
+        """Begin as a new incarnation that owns nothing; answers its number.
+
+        A store that only one process can own frees at once what earlier incarnations held.
+        """
+        ...
+
+    async def renew(self) -> Renewal:
+        """Say that this node lives, and read who else does."""
+        ...
+
+    async def bury(self, peer: Peer) -> bool:
+        """Declare a node dead whose counter stood still, and free its sessions. False: it moved after all."""
+        ...
+
+    async def retire(self) -> None:
+        """Leave in good order: nothing is owned any more, what waits is free for others."""
+        ...
+
+    async def claim(
+        self, room: Mapping[LaneName, int], agents: Sequence[AgentName], until: Instant
+    ) -> Claims:
+        """Take sessions that nobody owns and that are ready by then: by lane at most as many as there is room.
+
+        Fair across agents, lowest rank first. Sessions with a passed deadline come even without room.
+        """
+        ...
+
+    async def news(
+        self, seen: Mapping[SessionKey, int], complete: bool = False
+    ) -> Sequence[Holding]:
+        """Of these sessions, those still this node's in which more has come than was seen, with what came.
+
+        With `complete`, also every other session of this node, whole: an answer may have been lost by which it
+        would know that it owns it.
+        """
+        ...
+
+    async def nodes(self) -> Sequence[NodeView]: ...
+
+    async def hold_slots(self, lane: LaneName, limit: int, count: int) -> int:
+        """Hold so many of a lane's slots over all nodes in all (L-8); answers how many are held now.
+
+        What cannot be had now is wanted, and nobody gets a slot while another node has wanted one for longer.
+        """
+        ...
+
+    async def slots_wanted(self, lane: LaneName) -> int:
+        """How many other nodes wait for a slot of this lane."""
+        ...
+
+
+class Outbox(Protocol):
+    """The part of a store that keeps what is to be said on channels until it was."""
+
+    async def take_deliveries(
+        self, channels: Sequence[str], most: int, now: Instant, until: Instant
+    ) -> Sequence[Delivery]:
+        """Deliveries of these channels that are due now, the oldest first; they come again if not settled by then.
+
+        No two nodes take the same one meanwhile.
+        """
+        ...
+
+    async def settle_delivery(
+        self, delivery: Delivery, again_at: Instant | None = None, error: str = ""
+    ) -> None:
+        """It was delivered; or with `again_at` it is due again then; or with only an error it is a dead letter."""
+        ...
+
+
+class Store(Ledger, Roll, Outbox, Protocol):
+    """Remembers runs, and who decides for each session."""
+
+    async def open(self, hear: Callable[[Hint], None] | None = None) -> None:
+        """Get ready; hints of other nodes go to `hear`. Raises `Unavailable` with the reason if that cannot be."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def migrate(self) -> Sequence[str]:
+        """Bring the database to this program's version; answers the names of what was run. Needs no `open`."""
+        ...
+
+    async def status(self) -> StoreStatus:
+        """Version, pending migrations, counts and size. Needs no `open`, and writes nothing."""
+        ...
+
 
 class Clock(Protocol):
-    """The node's time: near the wall clock, and never going backwards."""
+    """The node's time."""
 
-    def now(self) -> Instant: ...
+    def now(self) -> Instant:
+        """Near the wall clock, and never going backwards."""
+        ...
+
+    def elapsed(self) -> Instant:
+        """Counted from anywhere, never stepping, and also through a suspend of the machine: for leases."""
+        ...
 
 
 class SubRun(Protocol):
@@ -121,6 +317,8 @@ class Desk(Protocol):
     """What a turn can ask of the engine that runs it. Only to be called on the engine's loop."""
 
     def emit(self, ticket: int, text: str) -> None: ...
+
+    def say(self, ticket: int, text: str) -> None: ...
 
     def use(self, ticket: int, tokens_in: int, tokens_out: int) -> None: ...
 

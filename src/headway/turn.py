@@ -189,6 +189,14 @@ class Turn(msgspec.Struct, eq=False):
         if not self.over:
             self._on_loop(lambda: self._desk.emit(self.start.ticket, text))
 
+    def say(self, text: str) -> None:
+        """Say something on the channel that the message came from, before the reply: it goes into the outbox.
+
+        It counts only while this attempt does: what a zombie says is never delivered (X-4).
+        """
+        if not self.over:
+            self._on_loop(lambda: self._desk.say(self.start.ticket, text))
+
     def usage(self, input: int = 0, output: int = 0) -> None:
         """Report tokens: budgets count them, estimates and logs show them."""
         for field, count in (("input", input), ("output", output)):

@@ -1,14 +1,17 @@
 """The only place that puts concrete parts together."""
 
 import asyncio
+import os
+import platform
+import re
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
-from headway.model.errors import InvalidInput
+from headway.model.errors import InvalidInput, StoreRefused
 from headway.model.settings import Settings
 from headway.ports import Clock, Store
 from headway.runners.function import AgentFunction, FunctionRunner
-from headway.runtime.clock import clock_for
+from headway.runtime.clock import SystemClock, clock_for
 from headway.runtime.engine import Engine
 from headway.store.memory import MemoryStore
 from headway.turn import Runner
@@ -16,20 +19,64 @@ from headway.turn import Runner
 Result = TypeVar("Result")
 
 MEMORY = "memory://"
+_DEFAULTS = Settings()
+_POSTGRES = frozenset({"postgresql", "postgres"})
+_ADDRESSES = (
+    "memory://, sqlite:///file.db (sqlite:////absolute/file.db), or postgresql://user@host/database"
+)
 
 
 def check_store(url: str) -> str:
-    """The store's address, if there is such a store."""
-    if url != MEMORY:
-        raise InvalidInput("store", url, f"{MEMORY!r}: this version keeps everything in memory")
-    return url
+    """The store's address, if there can be such a store."""
+    if isinstance(url, str):
+        if url == MEMORY:
+            return url
+        scheme, _, rest = url.partition("://")
+        if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
+            return url
+        if scheme in _POSTGRES and rest:
+            return url
+    raise InvalidInput("store", _without_password(url), _ADDRESSES)
 
 
-def build_engine(url: str, settings: Settings, clock: Clock | None = None) -> Engine:
+def open_store(url: str, settings: Settings = _DEFAULTS, clock: Clock | None = None) -> Store:
+    """The store that the address names, not opened yet."""
+    check_store(url)
+    clock = SystemClock() if clock is None else clock
+    if url == MEMORY:
+        return MemoryStore(settings, clock)
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite":
+        from headway.store.sqlite import SqliteStore  # noqa: PLC0415 - a memory store needs no database
+
+        return SqliteStore(rest[1:], settings, clock)
+    try:
+        from headway.store.postgres import PostgresStore  # noqa: PLC0415 - an optional part
+    except ImportError as missing:
+        if missing.name != "asyncpg":
+            raise
+        raise StoreRefused(
+            _without_password(url), "asyncpg is not installed", "pip install 'headway[postgres]'"
+        ) from None
+    return PostgresStore(url, settings, clock)
+
+
+def build_engine(
+    url: str, settings: Settings, clock: Clock | None = None, name: str | None = None
+) -> Engine:
     """An engine for the running loop, with the store that the address names."""
     if clock is None:
         clock = clock_for(asyncio.get_running_loop())
-    return Engine(settings, _store(url, settings, clock), clock)
+    return Engine(settings, open_store(url, settings, clock), clock, name or node_name())
+
+
+def node_name() -> str:
+    """What a node is called unless it is given a name: where it runs, and as which process."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
+def _without_password(url: object) -> str:
+    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", str(url))
 
 
 def build_runner(function: AgentFunction) -> Runner:
@@ -42,11 +89,6 @@ def run(main: Coroutine[object, object, Result]) -> Result:
     """Run a program on uvloop where that is installed, else on asyncio's own loop."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main)
-
-
-def _store(url: str, settings: Settings, clock: Clock) -> Store:
-    check_store(url)
-    return MemoryStore(settings, clock)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

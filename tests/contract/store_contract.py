@@ -1,152 +1,58 @@
 """What every store must do (`ports.Store`), as one suite.
 
-A store's own test module derives from `StoreContract` and says how to make the store. The suite
-talks to the store as the engine does: admissions, batches of actions, reads. It never looks inside.
+A store's own test module derives from `StoreContract`, or from `DurableContract` if its runs survive the process,
+and says how to make the store. The suite never looks inside.
 """
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
-from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 import pytest
 
-from headway import Outcome, Reply, Route, Settings, State
+from headway import Outcome, Reply, Route, State
 from headway.core.actions import (
-    Action,
     CancelAttempt,
+    Deliver,
     Enqueue,
     Finish,
-    Merge,
     Release,
     Remember,
-    Start,
+    Respond,
+    Steer,
 )
-from headway.core.merge import merged
 from headway.core.session import BLANK
+from headway.model.errors import InvalidInput
+from headway.model.outcome import Attachment
+from headway.model.places import Answer, Cancel, Clear, Configure, Delivery, Order, Stop, StopAll
 from headway.model.run import (
     AgentName,
     LaneName,
     QueueOptions,
-    Run,
     RunId,
+    Sender,
     SessionKey,
     SessionMemory,
 )
-from headway.model.time import MINUTE, SECOND
+from headway.model.time import DAY, HOUR, MINUTE, SECOND
 from headway.model.words import Cut, Drop, Mode, Reason, Source
-from headway.ports import Admission, Duplicate, Granted, RunQuery, Store
-from headway.testing import VirtualClock
-
-Given = ParamSpec("Given")
-Suite = TypeVar("Suite", bound="StoreContract")
-
-CHAT = Route("telegram", account="bot", peer="42", thread="7")
-DONE = Outcome(State.DONE, reply=Reply("hello"))
-
-
-def over_the_store(
-    test: Callable[Concatenate[Suite, "World", Given], Coroutine[object, object, None]],
-) -> Callable[Concatenate[Suite, Given], None]:
-    """Run an async test of the suite with an open store, on a plain event loop."""
-
-    def run(self: Suite, /, *args: Given.args, **kwargs: Given.kwargs) -> None:
-        async def main() -> None:
-            clock = VirtualClock()
-            async with self.opened(self.settings, clock) as store:
-                await test(self, World(store, clock), *args, **kwargs)
-
-        asyncio.run(main())
-
-    # Not functools.wraps: pytest would then look for a fixture of the name `world`.
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    return run
+from headway.ports import Duplicate, Elsewhere, Granted, Recorded, RunQuery
+from tests.contract.world import (
+    CHAT,
+    DONE,
+    LEASE,
+    MAIN,
+    ODD,
+    STOPPED,
+    Suite,
+    World,
+    ask,
+    over_the_store,
+    view_of,
+)
 
 
-class World:
-    """An open store, and short ways to say what an engine would tell it."""
-
-    def __init__(self, store: Store, clock: VirtualClock) -> None:
-        self.store = store
-        self.clock = clock
-        self._numbers = 0
-        self._tickets = 0
-        self._grants: dict[RunId, Granted] = {}
-
-    def run(self, session: str = "s", **fields: object) -> Run:
-        self._numbers += 1
-        said: dict[str, object] = {
-            "id": RunId(f"run-{self._numbers}"),
-            "agent": AgentName("a"),
-            "session": SessionKey(session),
-            "source": Source.MESSAGE,
-            "lane": LaneName("main"),
-            "priority": 0,
-            "submitted_at": self.clock.now(),
-            **fields,
-        }
-        return Run(**said)  # type: ignore[arg-type]
-
-    async def admit(self, session: str = "s", *, retry: bool = False, **fields: object) -> Run:
-        """A new run that the store must take."""
-        run = self.run(session, **fields)
-        granted = await self._ask(run, retry=retry)
-        assert isinstance(granted, Granted), granted
-        self._grants[run.id] = granted
-        return run
-
-    async def try_admit(
-        self, session: str = "s", *, retry: bool = False, **fields: object
-    ) -> Admission:
-        return await self._ask(self.run(session, **fields), retry=retry)
-
-    async def _ask(self, run: Run, *, retry: bool) -> Admission:
-        """A store in this process answers at once, a database later."""
-        answer = self.store.admit(run, retry=retry)
-        return answer if isinstance(answer, Granted | Duplicate) else await answer
-
-    def granted(self, run: Run) -> Granted:
-        return self._grants[run.id]
-
-    def start(self, run: Run, attempt: int = 1) -> Start:
-        self._tickets += 1
-        return Start(run, self._tickets, attempt, self._grants[run.id].epoch, self.clock.now())
-
-    def finish(self, run: Run, outcome: Outcome = DONE, attempt: int = 1) -> Finish:
-        return Finish(run, outcome, attempt, self._grants[run.id].epoch, self.clock.now())
-
-    def release(self, run: Run) -> Release:
-        granted = self._grants[run.id]
-        return Release(run.session, granted.epoch, granted.seq)
-
-    async def record(self, *actions: Action) -> None:
-        """Keep these, as a node that still owns all of its sessions."""
-        assert list(await self.store.record(actions)) == []
-
-    async def carry_through(self, run: Run, outcome: Outcome = DONE) -> None:
-        await self.record(self.start(run))
-        await self.record(self.finish(run, outcome))
-
-    async def state(self, run: Run) -> State:
-        view = await self.store.find(run.id)
-        assert view is not None
-        return view.state
-
-    async def listed(self, **query: object) -> list[str]:
-        page = await self.store.list(RunQuery(**query))  # type: ignore[arg-type]
-        return [view.id for view in page.runs]
-
-
-class StoreContract(ABC):
-    """The suite. Derive from it, name the class `Test…`, and say how to open the store."""
-
-    settings = Settings(retention=60 * MINUTE, task_retention=5 * MINUTE, retained_runs=1_000)
-
-    @abstractmethod
-    def opened(self, settings: Settings, clock: VirtualClock) -> AbstractAsyncContextManager[Store]:
-        """A new, empty store, open; closed at the end of the block."""
+class StoreContract(Suite):
+    """What one node sees of any store. Derive from it, name the class `Test…`, and say how to make the store."""
 
     # Admission and ownership.
 
@@ -185,6 +91,19 @@ class StoreContract(ABC):
         assert grants[0].memory is None
 
     @over_the_store
+    async def test_a_grant_says_whether_the_session_was_taken_just_now(self, world: World) -> None:
+        runs = [await world.admit() for _ in range(2)]
+        assert [world.granted(run).fresh for run in runs] == [True, False]
+        for run in runs:
+            await world.carry_through(run)
+        idle = await world.admit()
+        assert not world.granted(idle).fresh, "idle, but ours already"
+        await world.carry_through(idle)
+        await world.record(world.release(idle))
+        assert (await world.order(StopAll())).fresh
+        assert not world.granted(await world.admit()).fresh
+
+    @over_the_store
     async def test_a_released_session_comes_back_under_a_higher_epoch(self, world: World) -> None:
         """X-4: the epoch is the first half of the fence, so it never goes back."""
         epochs = []
@@ -200,7 +119,8 @@ class StoreContract(ABC):
         first = await world.admit("s")
         await world.carry_through(first)
         second = await world.admit("s")
-        await world.record(world.release(first))
+        kept = await world.store.record([world.release(first)])
+        assert kept == Recorded(kept=(first.session,))
         third = await world.admit("s")
         assert world.granted(third).epoch == world.granted(second).epoch
         assert world.granted(third).seq > world.granted(second).seq
@@ -212,14 +132,138 @@ class StoreContract(ABC):
         assert len(await world.listed(limit=100)) == 50
 
     @over_the_store
-    async def test_recall_takes_a_session_without_a_run(self, world: World) -> None:
-        granted = await world.store.recall(SessionKey("s"))
-        assert granted.memory is None
-        assert await world.listed() == []
-        run = await world.admit("s")
-        assert world.granted(run).epoch == granted.epoch
-        again = await world.store.recall(SessionKey("s"))
-        assert (again.epoch, again.seq) == (granted.epoch, world.granted(run).seq)
+    async def test_releases_that_hold_and_that_do_not_share_a_batch(self, world: World) -> None:
+        early, idle = await world.admit("early"), await world.admit("idle")
+        for run in (early, idle):
+            await world.carry_through(run)
+        late = await world.admit("early")
+        recorded = await world.store.record([world.release(early), world.release(idle)])
+        assert recorded == Recorded(kept=(early.session,))
+        assert world.granted(await world.admit("early")).epoch == world.granted(late).epoch
+        assert world.granted(await world.admit("idle")).epoch > world.granted(idle).epoch
+
+    @over_the_store
+    async def test_without_a_claim_a_run_is_stored_all_the_same(self, world: World) -> None:
+        run = world.run()
+        answer = await ask(world.store, run, claim=False)
+        if isinstance(answer, Elsewhere):
+            assert not answer.owned
+        else:
+            assert isinstance(answer, Granted)
+        assert await world.listed() == [run.id]
+        assert await world.state(run) is State.QUEUED
+
+    @over_the_store
+    async def test_without_a_claim_a_session_that_is_ours_stays_ours(self, world: World) -> None:
+        first = await world.admit()
+        answer = await ask(world.store, world.run(), claim=False)
+        assert isinstance(answer, Granted)
+        assert answer.epoch == world.granted(first).epoch
+        assert answer.seq > world.granted(first).seq
+
+    @over_the_store
+    async def test_odd_characters_are_kept_wherever_a_caller_can_put_them(
+        self, world: World
+    ) -> None:
+        run = await world.admit(
+            text=ODD,
+            message_id=ODD,
+            idempotency_key=ODD,
+            route=Route("telegram", account=ODD, peer=ODD, thread=ODD),
+            sender=Sender(ODD, ODD),
+            attachments=(Attachment(ODD, ODD, ODD),),
+            trace_id=ODD,
+        )
+        assert (await view_of(world.store, run)).run == run
+        again = await world.try_admit("t", idempotency_key=ODD)
+        assert again == Duplicate(run.id)
+        outcome = Outcome(State.FAILED, Reason.ERROR, Reply(ODD, data={ODD: ODD}), error=ODD)
+        await world.record(world.finish(run, outcome))
+        assert (await view_of(world.store, run)).outcome == outcome
+
+    # Orders.
+
+    @pytest.mark.parametrize("command", [Stop(), Clear(), Cancel(RunId("run-9"))], ids=repr)
+    def test_n13_there_is_nothing_to_stop_in_an_idle_session(
+        self, command: Stop | Clear | Cancel
+    ) -> None:
+        @over_the_store
+        async def main(self: StoreContract, world: World) -> None:
+            assert await world.try_order("o-1", command) is None
+            run = await world.admit()
+            await world.carry_through(run)
+            await world.record(world.release(run))
+            assert await world.try_order("o-2", command) is None
+            assert await world.store.answers(["o-1", "o-2"]) == {}
+
+        main(self)
+
+    @pytest.mark.parametrize(
+        "command", [StopAll(), Configure(QueueOptions(cap=3), change=True)], ids=repr
+    )
+    def test_n13_an_order_takes_an_idle_session(self, command: StopAll | Configure) -> None:
+        @over_the_store
+        async def main(self: StoreContract, world: World) -> None:
+            granted = await world.order(command)
+            assert granted.memory is None
+            assert await world.listed() == []
+            run = await world.admit()
+            assert world.granted(run).epoch == granted.epoch
+            assert world.granted(run).seq > granted.seq
+
+        main(self)
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            Stop(),
+            StopAll(sent_at=5, message_id="7", route=CHAT),
+            Cancel(RunId("run-1")),
+            Clear(),
+            Configure(),
+        ],
+        ids=repr,
+    )
+    def test_n13_an_order_has_a_place_among_the_runs(
+        self, command: Stop | StopAll | Cancel | Clear | Configure
+    ) -> None:
+        @over_the_store
+        async def main(self: StoreContract, world: World) -> None:
+            first = await world.admit()
+            granted = await world.order(command)
+            second = await world.admit()
+            seqs = [world.granted(first).seq, granted.seq, world.granted(second).seq]
+            assert seqs == sorted(set(seqs))
+            assert granted.epoch == world.granted(first).epoch
+
+        main(self)
+
+    @over_the_store
+    async def test_n13_an_answered_order_does_not_keep_its_session(self, world: World) -> None:
+        run = await world.admit()
+        granted = await world.order(Stop())
+        order = Order("o-1", run.session, Stop(), granted.seq)
+        await world.record(
+            world.finish(run, STOPPED),
+            Respond(order, Answer(running=1), granted.epoch),
+            Release(run.session, granted.epoch, granted.seq),
+        )
+        assert world.granted(await world.admit()).epoch > granted.epoch
+
+    @over_the_store
+    async def test_s5_an_order_brings_what_the_session_remembers(self, world: World) -> None:
+        memory = SessionMemory(options=QueueOptions(cap=3))
+        granted = await world.order(Configure(QueueOptions(cap=3)))
+        key = SessionKey("s")
+        order = Order("o-1", key, Configure(QueueOptions(cap=3)), granted.seq)
+        await world.record(
+            Remember(key, memory, granted.epoch),
+            Respond(order, Answer(), granted.epoch),
+            Release(key, granted.epoch, granted.seq),
+        )
+        again = await world.try_order("o-2", Configure(QueueOptions(cap=4)))
+        assert isinstance(again, Granted)
+        assert again.memory == memory
 
     # Dedupe (S-8).
 
@@ -296,11 +340,27 @@ class StoreContract(ABC):
         self, world: World
     ) -> None:
         parts = [await world.admit(message_id=number, route=CHAT) for number in ("1", "2")]
-        whole = await self._merge(world, parts)
+        whole = await world.merge(parts)
         cut = Outcome(State.CANCELLED, Reason.DRAINING)
         await world.record(world.start(whole), world.finish(whole, cut))
         for number in ("1", "2"):
             await world.admit(message_id=number, route=CHAT)
+
+    @over_the_store
+    async def test_s8_a_message_taken_by_a_turn_that_was_cut_can_be_redelivered(
+        self, world: World
+    ) -> None:
+        turn = await world.admit()
+        messages = [await world.admit(message_id=number, route=CHAT) for number in ("1", "2")]
+        await world.record(world.start(turn))
+        absorbed = Outcome(State.CANCELLED, Reason.MERGED, into=turn.id)
+        await world.record(*(world.finish(message, absorbed, 0) for message in messages))
+        for message in messages:
+            answer = await world.try_admit(message_id=message.message_id, route=CHAT)
+            assert answer == Duplicate(message.id)
+        await world.record(world.finish(turn, Outcome(State.CANCELLED, Reason.DRAINING)))
+        for message in messages:
+            await world.admit(message_id=message.message_id, route=CHAT)
 
     # Idempotency keys (D-6).
 
@@ -339,6 +399,15 @@ class StoreContract(ABC):
         assert second.id != first.id
 
     @over_the_store
+    async def test_d6_an_orphan_keeps_its_key_for_it_may_have_acted(self, world: World) -> None:
+        first = await world.admit(idempotency_key="k", message_id="7", route=CHAT)
+        await world.carry_through(first, Outcome(State.FAILED, Reason.ORPHANED))
+        assert await world.try_admit(idempotency_key="k") == Duplicate(first.id)
+        second = await world.admit(message_id="7", route=CHAT)
+        assert await world.try_admit(message_id="7", route=CHAT) == Duplicate(second.id)
+        await world.admit(idempotency_key="k", retry=True)
+
+    @over_the_store
     async def test_d6_a_key_that_runs_or_is_done_is_never_retried(self, world: World) -> None:
         first = await world.admit(idempotency_key="k")
         assert await world.try_admit(idempotency_key="k", retry=True) == Duplicate(first.id)
@@ -352,7 +421,7 @@ class StoreContract(ABC):
         first = await world.admit(idempotency_key="k", source=Source.TASK)
         await world.carry_through(first)
         world.clock.advance(10 * MINUTE)
-        await world.carry_through(await world.admit("t", source=Source.TASK))
+        await world.store.prune(1_000)
         assert await world.try_admit(idempotency_key="k") == Duplicate(first.id)
         view = await world.store.find(first.id)
         assert view is not None
@@ -405,6 +474,7 @@ class StoreContract(ABC):
             run = await world.admit()
             world.clock.advance(SECOND)
             await world.record(world.finish(run, outcome, attempt=2))
+            assert await world.store.outcomes([run.id]) == {run.id: outcome}
             view = await world.store.find(run.id)
             assert view is not None
             assert (view.state, view.outcome, view.attempt) == (outcome.state, outcome, 2)
@@ -419,7 +489,7 @@ class StoreContract(ABC):
         run = await world.admit()
         start = world.start(run)
         await world.record(start)
-        await world.record(CancelAttempt(run, start.ticket, Cut.STOPPED))
+        await world.record(CancelAttempt(run, start.ticket, Cut.STOPPED, world.granted(run).epoch))
         view = await world.store.find(run.id)
         assert view is not None
         assert (view.state, view.cancelling) == (State.RUNNING, True)
@@ -467,7 +537,7 @@ class StoreContract(ABC):
     @over_the_store
     async def test_s7_a_merged_run_is_a_run_like_any_other(self, world: World) -> None:
         parts = [await world.admit(text=text, route=CHAT) for text in ("one", "two")]
-        whole = await self._merge(world, parts)
+        whole = await world.merge(parts)
         view = await world.store.find(whole.id)
         assert view is not None
         assert (view.run, view.state) == (whole, State.QUEUED)
@@ -478,6 +548,86 @@ class StoreContract(ABC):
             assert part_view.outcome is not None
             assert part_view.outcome.into == whole.id
         assert whole.id in await world.listed()
+
+    @over_the_store
+    async def test_r2_a_run_says_when_its_last_attempt_began(self, world: World) -> None:
+        run = await world.admit()
+        epoch = world.granted(run).epoch
+        began_at = world.clock.advance(SECOND)
+        await world.record(world.start(run))
+        ended_at = world.clock.advance(SECOND)
+        await world.record(Finish(run, DONE, 1, epoch, ended_at, began_at))
+        view = await view_of(world.store, run)
+        assert (view.started_at, view.finished_at) == (began_at, ended_at)
+
+    @over_the_store
+    async def test_r2_outcomes_tell_only_of_runs_that_have_ended(self, world: World) -> None:
+        done, waits, runs = [await world.admit(name) for name in ("done", "waits", "runs")]
+        await world.carry_through(done)
+        await world.record(world.start(runs))
+        asked = [done.id, waits.id, runs.id, RunId("nope")]
+        assert await world.store.outcomes(asked) == {done.id: DONE}
+        assert await world.store.outcomes([]) == {}
+
+    @pytest.mark.parametrize("cut", [Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT])
+    def test_t5_each_cut_that_ends_the_run_says_cancelling(self, cut: Cut) -> None:
+        @over_the_store
+        async def main(self: StoreContract, world: World) -> None:
+            run = await world.admit()
+            start = world.start(run)
+            await world.record(start, CancelAttempt(run, start.ticket, cut, start.epoch))
+            assert (await view_of(world.store, run)).cancelling
+
+        main(self)
+
+    @pytest.mark.parametrize("cut", [Cut.PREEMPTED, Cut.DRAINED])
+    def test_t5_a_run_that_only_gives_way_is_not_being_cancelled(self, cut: Cut) -> None:
+        @over_the_store
+        async def main(self: StoreContract, world: World) -> None:
+            run = await world.admit()
+            start = world.start(run)
+            await world.record(start, CancelAttempt(run, start.ticket, cut, start.epoch))
+            assert not (await view_of(world.store, run)).cancelling
+            back = Enqueue(run, State.QUEUED, 1, start.epoch, cut=cut, ended=True)
+            await world.record(back)
+            await world.record(world.start(run, attempt=2))
+            view = await view_of(world.store, run)
+            assert (view.state, view.attempt, view.cancelling) == (State.RUNNING, 2, False)
+
+        main(self)
+
+    @over_the_store
+    async def test_s1_a_wide_session_has_several_live_attempts(self, world: World) -> None:
+        runs = [await world.admit() for _ in range(3)]
+        await world.record(*(world.start(run, slot=slot) for slot, run in enumerate(runs)))
+        assert await world.listed(state=State.RUNNING) == [run.id for run in runs[::-1]]
+        await world.record(world.finish(runs[1]))
+        fourth = await world.admit()
+        await world.record(world.start(fourth, slot=1))
+        assert await world.state(fourth) is State.RUNNING
+
+    @over_the_store
+    async def test_n11_a_slot_is_free_for_the_next_in_the_same_batch(self, world: World) -> None:
+        first, second, third = [await world.admit() for _ in range(3)]
+        await world.record(world.start(first))
+        epoch = world.granted(first).epoch
+        await world.record(world.finish(first), world.start(second))
+        back = Enqueue(second, State.QUEUED, 1, epoch, cut=Cut.PREEMPTED, ended=True)
+        await world.record(back, world.start(third))
+        states = [await world.state(run) for run in (first, second, third)]
+        assert states == [State.DONE, State.QUEUED, State.RUNNING]
+
+    @over_the_store
+    async def test_x2_a_steered_message_waits_until_its_turn_has_taken_it(
+        self, world: World
+    ) -> None:
+        turn, message = await world.admit(), await world.admit()
+        start = world.start(turn)
+        await world.record(start, Steer(message, start.ticket, start.epoch))
+        assert await world.state(message) is State.QUEUED
+        absorbed = Outcome(State.DONE, into=turn.id)
+        await world.record(world.finish(turn), world.finish(message, absorbed, attempt=0))
+        assert (await view_of(world.store, message)).outcome == absorbed
 
     # What a session remembers.
 
@@ -495,23 +645,160 @@ class StoreContract(ABC):
         await world.carry_through(run)
         epoch = world.granted(run).epoch
         await world.record(Remember(SessionKey("s"), memory, epoch), world.release(run))
+        assert await world.store.memory_of(SessionKey("s")) == memory
         assert world.granted(await world.admit("s")).memory == memory
-        assert (await world.store.recall(SessionKey("s"))).memory == memory
+        assert world.granted(await world.admit("s")).memory == memory
         assert world.granted(await world.admit("t")).memory is None
+        assert await world.store.memory_of(SessionKey("t")) is None
 
     @over_the_store
     async def test_s5_a_later_memory_takes_the_place_of_an_earlier_one(self, world: World) -> None:
-        granted = await world.store.recall(SessionKey("s"))
-        key = SessionKey("s")
+        run = await world.admit()
+        key, epoch = run.session, world.granted(run).epoch
         await world.record(
-            Remember(key, SessionMemory(overflow=("x",)), granted.epoch),
-            Remember(key, SessionMemory(overflow=("x", "y")), granted.epoch),
+            Remember(key, SessionMemory(overflow=("x",)), epoch),
+            Remember(key, SessionMemory(overflow=("x", "y")), epoch),
         )
-        memory = (await world.store.recall(key)).memory
-        assert memory is not None
-        assert memory.overflow == ("x", "y")
-        await world.record(Remember(key, BLANK, granted.epoch))
-        assert (await world.store.recall(key)).memory in (None, BLANK)
+        assert await world.store.memory_of(key) == SessionMemory(overflow=("x", "y"))
+        await world.record(Remember(key, BLANK, epoch))
+        assert await world.store.memory_of(key) is None
+
+    @over_the_store
+    async def test_d8_reading_a_memory_takes_nothing(self, world: World) -> None:
+        assert await world.store.memory_of(SessionKey("s")) is None
+        assert (await world.myself()).sessions == 0
+
+    # The outbox.
+
+    @over_the_store
+    async def test_the_outbox_gives_what_is_due_the_oldest_first(self, world: World) -> None:
+        run = await world.admit()
+        deliveries = []
+        for number in (1, 2, 3):
+            deliveries.append(world.delivery(run, number))
+            await world.record(Deliver(deliveries[-1]))
+            world.clock.advance(SECOND)
+        web = world.delivery(run, 4, channel="web")
+        await world.record(Deliver(web))
+        assert await self._taken(world, "mail") == []
+        assert await self._taken(world, "telegram", most=2) == deliveries[:2]
+        assert await self._taken(world, "telegram", "web") == [deliveries[2], web]
+        assert await self._taken(world, "telegram", "web") == []
+
+    @over_the_store
+    async def test_a_delivery_is_kept_whole(self, world: World) -> None:
+        run = await world.admit()
+        files = (Attachment("a.png", "image/png", "file:///a.png"), Attachment("b"))
+        said = msgspec.structs.replace(world.delivery(run), route=CHAT, text=ODD, attachments=files)
+        await world.record(Deliver(said))
+        assert await self._taken(world, "telegram") == [said]
+
+    @over_the_store
+    async def test_a_delivery_that_was_not_settled_comes_again(self, world: World) -> None:
+        run = await world.admit()
+        said = world.delivery(run)
+        await world.record(Deliver(said))
+        assert await self._taken(world, "telegram") == [said]
+        world.clock.advance(MINUTE - 1)
+        assert await self._taken(world, "telegram") == []
+        world.clock.advance(1)
+        assert await self._taken(world, "telegram") == [said]
+
+    @over_the_store
+    async def test_a_settled_delivery_is_gone_and_a_failed_one_comes_later(
+        self, world: World
+    ) -> None:
+        run = await world.admit()
+        told, failed, dead = (world.delivery(run, number) for number in (1, 2, 3))
+        await world.record(Deliver(told), Deliver(failed), Deliver(dead))
+        await self._taken(world, "telegram")
+        await world.store.settle_delivery(told)
+        again_at = world.clock.now() + 2 * MINUTE
+        await world.store.settle_delivery(failed, again_at, "no network")
+        await world.store.settle_delivery(dead, error="the chat is gone")
+        world.clock.advance(2 * MINUTE - 1)
+        assert await self._taken(world, "telegram") == []
+        world.clock.advance(1)
+        (again,) = await self._taken(world, "telegram")
+        assert again == msgspec.structs.replace(failed, tries=1)
+        await world.store.settle_delivery(again, world.clock.now(), "no network")
+        assert [delivery.tries for delivery in await self._taken(world, "telegram")] == [2]
+
+    @over_the_store
+    async def test_n15_the_same_delivery_is_kept_once(self, world: World) -> None:
+        run = await world.admit()
+        said = world.delivery(run)
+        await world.record(Deliver(said), Deliver(said))
+        await world.record(Deliver(said))
+        assert await self._taken(world, "telegram") == [said]
+
+    @over_the_store
+    async def test_a_delivery_that_was_made_does_not_come_back(self, world: World) -> None:
+        """A node that took it, was slow, and failed does not undo what another has done meanwhile."""
+        run = await world.admit()
+        said = world.delivery(run)
+        await world.record(Deliver(said))
+        await self._taken(world, "telegram")
+        await world.store.settle_delivery(said)
+        await world.store.settle_delivery(said, world.clock.now(), "no network")
+        assert await self._taken(world, "telegram") == []
+
+    async def _taken(self, world: World, *channels: str, most: int = 10) -> list[Delivery]:
+        now = world.clock.now()
+        return list(await world.store.take_deliveries(channels, most, now, now + MINUTE))
+
+    # Nodes and slots.
+
+    @over_the_store
+    async def test_a_node_sees_itself(self, world: World) -> None:
+        first, second = await world.admit("s"), await world.admit("t")
+        await world.record(world.start(first))
+        me = await world.myself()
+        assert (me.name, me.lease, me.ended) == ("one", LEASE, "")
+        assert (me.started_at, me.sessions, me.running) == (world.clock.now(), 2, 1)
+        await world.record(world.finish(first), world.release(first))
+        me = await world.myself()
+        assert (me.sessions, me.running) == (1, 0)
+        assert await world.state(second) is State.QUEUED
+
+    @over_the_store
+    async def test_n1_a_restart_is_a_new_incarnation(self, world: World) -> None:
+        first = world.node
+        await world.store.retire()
+        assert await world.store.enlist("one", LEASE) > first
+
+    @over_the_store
+    async def test_n2_a_node_that_renews_lives(self, world: World) -> None:
+        for _ in range(3):
+            renewal = await world.store.renew()
+            assert renewal.alive
+            assert renewal.peers == ()
+
+    @over_the_store
+    async def test_l8_slots_are_held_up_to_the_limit_and_given_back(self, world: World) -> None:
+        hold = world.store.hold_slots
+        assert await hold(MAIN, 5, 3) == 3
+        assert await hold(MAIN, 5, 3) == 3, "safe to repeat"
+        assert await hold(MAIN, 5, 9) == 5
+        assert await world.store.slots_wanted(MAIN) == 0, "one's own wish is nobody else's"
+        assert await hold(LaneName("cron"), 1, 5) == 1
+        assert await hold(MAIN, 5, 2) == 2
+        assert await hold(MAIN, 5, 5) == 5
+        assert await hold(MAIN, 5, 0) == 0
+
+    @over_the_store
+    async def test_l8_a_smaller_limit_holds_for_what_is_taken_from_now_on(
+        self, world: World
+    ) -> None:
+        hold = world.store.hold_slots
+        assert await hold(MAIN, 5, 5) == 5
+        assert await hold(MAIN, 3, 2) == 2
+        assert await hold(MAIN, 3, 5) == 3
+
+    @over_the_store
+    async def test_events_to_keep_are_taken(self, world: World) -> None:
+        fields = {"node": 3, "name": ODD, "lost": [1, None, 2.5, True]}
+        await world.store.keep("node_dead", world.clock.now(), fields)
 
     # Reading.
 
@@ -556,7 +843,7 @@ class StoreContract(ABC):
         page = await world.store.list(RunQuery(limit=2))
         assert [view.id for view in page.runs] == [new.id, tasks[1].id]
         world.clock.advance(10 * MINUTE)
-        await world.carry_through(await world.admit("t", source=Source.TASK))
+        await world.store.prune(1_000)
         for task in tasks:
             assert await world.store.find(task.id) is None
         assert await world.listed(limit=10, cursor=page.cursor) == [old.id]
@@ -581,6 +868,26 @@ class StoreContract(ABC):
         assert before is not None
         assert before.state is State.QUEUED
 
+    @pytest.mark.parametrize("cursor", ["x", "-1", "", "1" * 30, "1; drop table runs"])
+    def test_a_cursor_that_no_page_gave_is_refused(self, cursor: str) -> None:
+        @over_the_store
+        async def main(self: StoreContract, world: World) -> None:
+            with pytest.raises(InvalidInput):
+                await world.store.list(RunQuery(cursor=cursor))
+
+        main(self)
+
+    @over_the_store
+    async def test_pages_can_be_narrowed_too(self, world: World) -> None:
+        ids = [(await world.admit(f"s{number % 2}")).id for number in range(10)]
+        listed: list[str] = []
+        cursor: str | None = None
+        while cursor is not None or not listed:
+            page = await world.store.list(RunQuery(session="s0", limit=2, cursor=cursor))
+            listed += [view.id for view in page.runs]
+            cursor = page.cursor
+        assert listed == ids[::2][::-1]
+
     # Forgetting.
 
     @over_the_store
@@ -588,29 +895,61 @@ class StoreContract(ABC):
         message = await world.admit("m")
         task = await world.admit("t", source=Source.TASK)
         waiting = await world.admit("w")
+        running = await world.admit("r")
         for run in (message, task):
             await world.carry_through(run)
-        world.clock.advance(6 * MINUTE)
-        await self._touch(world)
+        await world.record(world.start(running))
+        world.clock.advance(5 * MINUTE - 1)
+        assert await world.store.prune(1_000) == 0
+        world.clock.advance(1)
+        assert await world.store.prune(1_000) == 1
         assert await world.store.find(task.id) is None
         assert await world.store.find(message.id) is not None
         world.clock.advance(60 * MINUTE)
-        await self._touch(world)
+        assert await world.store.prune(1_000) == 1
         assert await world.store.find(message.id) is None
+        assert await world.store.outcomes([message.id, task.id]) == {}
+        assert await world.listed() == [running.id, waiting.id]
         assert await world.state(waiting) is State.QUEUED, "what has not ended is never forgotten"
+        assert await world.state(running) is State.RUNNING
 
-    async def _touch(self, world: World) -> None:
-        """Let the store notice that time has passed: one message and one task come and go."""
-        for source in (Source.MESSAGE, Source.TASK):
-            await world.carry_through(await world.admit(f"touch-{source}", source=source))
+    @over_the_store
+    async def test_d8_at_most_so_many_are_forgotten_at_once(self, world: World) -> None:
+        for number in range(5):
+            await world.carry_through(await world.admit(f"s{number}"))
+        world.clock.advance(DAY)
+        assert [await world.store.prune(2) for _ in range(4)] == [2, 2, 1, 0]
+        assert await world.listed() == []
 
-    async def _merge(self, world: World, parts: list[Run]) -> Run:
-        whole = merged(parts)
-        granted = world.granted(parts[0])
-        world._grants[whole.id] = granted
-        taken_over = Outcome(State.CANCELLED, Reason.MERGED, into=whole.id)
-        await world.record(
-            Merge(whole, granted.epoch),
-            *(world.finish(part, taken_over, attempt=0) for part in parts),
-        )
-        return whole
+    @over_the_store
+    async def test_s8_a_run_that_a_key_leads_to_is_kept_until_the_key_is_free(
+        self, world: World
+    ) -> None:
+        run = await world.admit(message_id="7", route=CHAT, source=Source.TASK)
+        await world.carry_through(run)
+        world.clock.advance(20 * MINUTE - 1)
+        assert await world.store.prune(1_000) == 0
+        assert await world.try_admit(message_id="7", route=CHAT) == Duplicate(run.id)
+        world.clock.advance(1)
+        assert await world.store.prune(1_000) == 1
+        assert await world.store.find(run.id) is None
+        await world.admit(message_id="7", route=CHAT)
+
+    @over_the_store
+    async def test_d8_the_parts_of_a_merged_run_are_forgotten_with_it(self, world: World) -> None:
+        parts = [await world.admit(text=text) for text in ("one", "two")]
+        whole = await world.merge(parts)
+        await world.carry_through(whole)
+        world.clock.advance(HOUR)
+        assert await world.store.prune(1_000) == 3
+        assert await world.listed() == []
+
+    @over_the_store
+    async def test_d8_keys_and_runs_may_end_in_any_order(self, world: World) -> None:
+        old = await world.admit(idempotency_key="k", source=Source.TASK)
+        await world.carry_through(old)
+        world.clock.advance(2 * DAY)
+        await world.admit(idempotency_key="l")
+        await world.carry_through(await world.admit(source=Source.TASK))
+        await world.store.prune(1_000)
+        assert await world.store.find(old.id) is None

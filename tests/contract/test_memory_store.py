@@ -1,22 +1,32 @@
 """The memory store keeps the contract of all stores."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from headway import Settings
-from headway.ports import Store
+from headway import Settings, State
+from headway.model.time import MINUTE
 from headway.store.memory import MemoryStore
 from headway.testing import VirtualClock
 from tests.contract.store_contract import StoreContract
+from tests.contract.world import Maker, World, over_the_store
 
 
 class TestMemoryStore(StoreContract):
-    @asynccontextmanager
-    async def opened(self, settings: Settings, clock: VirtualClock) -> AsyncIterator[Store]:
-        store = MemoryStore(settings, clock)
-        await store.open()
-        yield store
-        await store.close()
+    @contextmanager
+    def database(self) -> Iterator[Maker]:
+        yield MemoryStore
+
+    @over_the_store
+    async def test_s4_a_run_that_only_its_key_kept_goes_with_the_key(self, world: World) -> None:
+        settings = Settings(retained_runs=1, dedupe=MINUTE)
+        world.store = MemoryStore(settings, world.clock)
+        runs = [await world.admit(f"s{number}", message_id=str(number)) for number in range(5)]
+        for run in runs:
+            await world.carry_through(run)
+        assert len(await world.listed()) == 5
+        world.clock.advance(MINUTE)
+        await world.admit("s", message_id="6")
+        assert len(await world.listed(state=State.DONE)) == 1
 
     def test_d2_memory_promises_nothing_beyond_the_process(self) -> None:
         assert not MemoryStore(Settings(), VirtualClock()).durable

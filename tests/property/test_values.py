@@ -238,7 +238,7 @@ def test_g_a_request_becomes_a_run_or_invalid_input_that_names_its_field(
     options: dict[str, object], text: object, delegated: bool
 ) -> None:
     composer = Composer(AgentName("a"), AgentSettings())
-    parent = RunId("r0") if delegated else None
+    parent = composer.compose(RunId("r0"), "", {}, 10**15) if delegated else None
 
     def compose() -> Run:
         return composer.compose(RunId("r1"), text, options, 10**15, parent)  # type: ignore[arg-type]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
+from headway.core import endings, lending, retry
 from headway.core import kernel as kernel_module
-from headway.core import lending, retry
 from headway.core import stage as stage_module
 from headway.core.actions import Action, Ended, Finish, NoteWait, Steer
 from headway.core.alarms import Alarms
@@ -24,6 +24,7 @@ from headway.core.live import LiveRun
 from headway.core.messages import Messages
 from headway.core.session import SessionQueue
 from headway.core.stage import Stage
+from headway.core.stopping import Stopping
 from headway.model.outcome import Outcome
 from headway.model.run import RunId, SessionKey
 from headway.model.settings import LaneSettings, Settings
@@ -167,7 +168,11 @@ def let_one_more_of_a_session_start(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.SESSION_ORDER, inside=True)
 def last_in_first_out(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SessionQueue, "join", SessionQueue.join_first)
+    def join(self: SessionQueue, live: LiveRun) -> list[LiveRun]:
+        self.join_first(live)
+        return []
+
+    patch.setattr(SessionQueue, "join", join)
 
 
 @mutation(Invariant.SESSION_ORDER)
@@ -250,9 +255,9 @@ def let_late_results_count(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.REASON)
 def call_a_timeout_a_stop(patch: pytest.MonkeyPatch) -> None:
-    outcomes = dict(kernel_module._CUT_OUTCOMES)
+    outcomes = dict(endings.CUT_OUTCOMES)
     outcomes[Cut.TIMED_OUT] = outcomes[Cut.STOPPED]
-    patch.setattr(kernel_module, "_CUT_OUTCOMES", outcomes)
+    patch.setattr(endings, "CUT_OUTCOMES", outcomes)
 
 
 @mutation(Invariant.VERDICT)
@@ -282,7 +287,7 @@ def forget_what_a_cut_turn_started(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.VERDICT)
 def forget_the_debounce_buffer_in_a_stop(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Kernel, "_buffered", lambda self, session: [])
+    patch.setattr(Stopping, "buffered", lambda self, session: [])
 
 
 @mutation(Invariant.STOPPED)

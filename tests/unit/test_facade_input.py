@@ -295,7 +295,7 @@ def test_l1_a_bad_lane_is_refused(width: object) -> None:
     main()
 
 
-@pytest.mark.parametrize("store", ["redis://x", "", None, 5, "sqlite"])
+@pytest.mark.parametrize("store", ["redis://x", "", 5, "sqlite", "sqlite://", "postgresql://"])
 def test_an_unknown_store_is_refused(store: object) -> None:
     with pytest.raises(InvalidInput, match="store"):
         Headway(store)  # type: ignore[arg-type]

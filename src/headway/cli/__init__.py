@@ -2,14 +2,18 @@
 
 The topmost room: it may import everything and nothing may import it. A command reads its options,
 calls what does the work and turns the answer into text and an exit code; it decides nothing itself.
-Exit codes: 0 it went well, 1 it did not, 2 the command line was wrong.
+Exit codes are in `exits`; a command line that cannot be read ends with 2, like everything refused.
 """
 
 from typing import Annotated
 
 import typer
 
+from headway.cli.database import db
 from headway.cli.demo.command import demo
+from headway.cli.exits import EXIT_CODES
+from headway.cli.nodes import nodes
+from headway.cli.worker.command import worker
 
 app = typer.Typer(
     name="headway",
@@ -21,6 +25,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command(epilog=EXIT_CODES)(worker)
+app.command(epilog=EXIT_CODES)(nodes)
+app.add_typer(db)
 
 
 def _show_version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from headway.model.outcome import Outcome, Reply
+from headway.model.places import Answer, Delivery, Order, Standing
 from headway.model.run import AgentName, Run, SessionKey, SessionMemory
 from headway.model.time import Instant, Span
 from headway.model.value import Value
@@ -17,6 +18,8 @@ class Start(Value, frozen=True):
     attempt: int
     epoch: int
     at: Instant
+    slot: int = 0
+    """Which of the session's slots it takes; no two live attempts of a session have the same."""
 
 
 class Finish(Value, frozen=True):
@@ -41,6 +44,10 @@ class Enqueue(Value, frozen=True):
     until: Instant | None = None
     cut: Cut | None = None
     retry_error: str = ""
+    standing: Standing | None = None
+    """What a successor needs to put it back here."""
+    ended: bool = False
+    """Whether an attempt of it has just ended."""
 
 
 class Merge(Value, frozen=True):
@@ -48,6 +55,7 @@ class Merge(Value, frozen=True):
 
     run: Run
     epoch: int
+    seq: int = 0
 
 
 class CancelAttempt(Value, frozen=True):
@@ -56,6 +64,7 @@ class CancelAttempt(Value, frozen=True):
     run: Run
     ticket: int
     cut: Cut
+    epoch: int = 0
 
 
 class Abandon(Value, frozen=True):
@@ -70,6 +79,7 @@ class Steer(Value, frozen=True):
 
     message: Run
     into: int
+    epoch: int = 0
 
 
 class Unsteer(Value, frozen=True):
@@ -100,6 +110,20 @@ class Release(Value, frozen=True):
     session: SessionKey
     epoch: int
     seen: int
+
+
+class Respond(Value, frozen=True):
+    """An order was carried out: keep its answer for whoever gave it."""
+
+    order: Order
+    answer: Answer
+    epoch: int
+
+
+class Deliver(Value, frozen=True):
+    """Put something into the outbox, for its channel."""
+
+    delivery: Delivery
 
 
 class NoteWait(Value, frozen=True):
@@ -135,6 +159,8 @@ Action: TypeAlias = (
     | AskEstimate
     | Remember
     | Release
+    | Respond
+    | Deliver
     | NoteWait
     | NoteLate
     | NoteHold
@@ -148,10 +174,25 @@ def session_of(action: Action) -> SessionKey | None:
             return message.session
         case AskEstimate(session) | Remember(session) | Release(session):
             return session
+        case Respond(order):
+            return order.session
+        case Deliver(delivery):
+            return delivery.session
         case NoteLate() | NoteHold():
             return None
         case _:
             return action.run.session
+
+
+def epoch_of(action: Action) -> int:
+    """The epoch of the session that an action is stored under; 0 if it is not stored."""
+    match action:
+        case Abandon() | Unsteer() | AskEstimate() | NoteWait() | NoteLate() | NoteHold():
+            return 0
+        case Deliver(delivery):
+            return delivery.epoch
+        case _:
+            return action.epoch
 
 
 class Done(Value, frozen=True):
@@ -175,7 +216,11 @@ class Limited(Value, frozen=True):
     error: str = ""
 
 
-Ended: TypeAlias = Done | Failed | Limited
+class NotBegun(Value, frozen=True):
+    """The runner was not called: the node's lease was in doubt, or lost, before it could be."""
+
+
+Ended: TypeAlias = Done | Failed | Limited | NotBegun
 
 
 class Stopped(Value, frozen=True):

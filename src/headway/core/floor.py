@@ -47,6 +47,8 @@ class Floor:
         """Runs that named an unknown lane and went to `main` (L-1)."""
         self.wakes: list[AgentLoad | Lane] = []
         """Those held back until an instant, for which the kernel shall set an alarm."""
+        self.shares_lanes = False
+        """Whether any lane has a cluster limit (L-8)."""
         self.lighter: AgentLoad | None = None
         """An agent whose place moved forward just now; its flows are not entered anew yet."""
         self._stamps = 0
@@ -101,6 +103,9 @@ class Floor:
         if lane is None:
             lane = self.lanes[name] = Lane(name, settings, settings.width)
         lane.apply(settings, now)
+        self.shares_lanes = any(
+            lane.settings.cluster_limit is not None for lane in self.lanes.values()
+        )
         return lane
 
     def post(self, live: LiveRun) -> None:
@@ -119,7 +124,9 @@ class Floor:
         stamp = self._stamps = self._stamps + 1
         heappush(flow.heads, (live.rank, live.order, stamp, live))
         flow.count += 1
-        if not flow.parked:
+        if flow.parked:
+            lane.parked += 1
+        else:
             lane.ready[kind] += 1
             if flow.count == 1:
                 self._push(flow)
@@ -129,7 +136,9 @@ class Floor:
         live.posted = False
         flow = live.lane.flows[live.kind][live.agent.name]
         flow.count -= 1
-        if not flow.parked:
+        if flow.parked:
+            flow.lane.parked -= 1
+        else:
             flow.lane.ready[flow.kind] -= 1
         if len(flow.heads) > _SPARE + 2 * flow.count:
             flow.heads = [entry for entry in flow.heads if entry[3].posted]
@@ -314,6 +323,7 @@ class Floor:
         parked, agent.parked = agent.parked, []
         for flow in parked:
             flow.parked = False
+            flow.lane.parked -= flow.count
             flow.lane.ready[flow.kind] += flow.count
             if flow.count:
                 self._push(flow)
@@ -386,6 +396,7 @@ class Floor:
         flow.parked = True
         flow.stamp = 0
         flow.lane.ready[flow.kind] -= flow.count
+        flow.lane.parked += flow.count
         agent = flow.agent
         agent.parked.append(flow)
         self.wake_later(agent, until)

@@ -8,20 +8,20 @@ goes backwards: an earlier instant counts as the latest one seen.
 from collections.abc import Iterable
 from typing import assert_never
 
-import msgspec
-
 from headway.core import lending
 from headway.core.actions import (
     Action,
+    CancelAttempt,
     Done,
     Ended,
     Failed,
     Finish,
     Limited,
+    NotBegun,
     NoteHold,
     NoteLate,
     Release,
-    Remember,
+    Respond,
     Stopped,
 )
 from headway.core.bells import (
@@ -35,13 +35,17 @@ from headway.core.bells import (
     TimeoutPassed,
     WindowClosed,
 )
+from headway.core.endings import FINAL_CUTS, cut_outcome, past_deadline
 from headway.core.live import LiveRun
 from headway.core.messages import Messages
+from headway.core.recovery import Recovery
 from headway.core.retry import delay
 from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue
-from headway.core.stage import FINAL_CUTS, Stage, past_deadline
+from headway.core.stage import Stage
+from headway.core.stopping import Stopping
 from headway.model.errors import WouldDeadlock
 from headway.model.outcome import Outcome
+from headway.model.places import Answer, Holding, Order, StopAll
 from headway.model.run import (
     AgentName,
     LaneName,
@@ -53,7 +57,7 @@ from headway.model.run import (
     SessionMemory,
 )
 from headway.model.settings import AgentSettings, LaneSettings, Limits, QueueSettings, Settings
-from headway.model.time import Instant
+from headway.model.time import MILLISECOND, MINUTE, Instant, Span
 from headway.model.words import (
     Cut,
     Reason,
@@ -69,20 +73,12 @@ _PENDING = State.PENDING
 _QUEUED = State.QUEUED
 _DONE = State.DONE
 
+_LEAVING_AT_MOST: Span = MINUTE
+"""How long it is remembered that a session is on its way back to the store, if nothing more is heard of it."""
+_LEASE_IN_DOUBT: Span = 100 * MILLISECOND
+"""How long a run waits that was not begun because the lease was in doubt, so that it is not tried in a circle."""
 _MOST_RATE_LIMITS = 10
 """A run that is told to wait this often in a row fails with `rate_limited`."""
-
-_CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
-    Cut.STOPPED: (State.CANCELLED, Reason.STOPPED),
-    Cut.SUPERSEDED: (State.CANCELLED, Reason.SUPERSEDED),
-    Cut.DEADLINE: (State.FAILED, Reason.DEADLINE_RUNNING),
-    Cut.TIMED_OUT: (State.FAILED, Reason.TIMED_OUT),
-    Cut.DRAINED: (State.CANCELLED, Reason.DRAINING),
-}
-_CUT_ERRORS: dict[Cut, str] = {
-    Cut.DEADLINE: "deadline exceeded while running",
-    Cut.TIMED_OUT: "the attempt took longer than its timeout",
-}
 
 
 class Kernel:
@@ -92,6 +88,10 @@ class Kernel:
         self.stage = Stage(settings, now)
         self._rules = QueueRules(settings.queue, settings.channels)
         self._messages = Messages(self.stage, self._rules)
+        self._stopping = Stopping(self.stage)
+        self._recovery = Recovery(self.stage, self._rules, self._messages, self._stopping)
+        self._leaving: dict[SessionKey, tuple[int, Instant]] = {}
+        """Sessions on their way back to the store: under which epoch, and since when."""
 
     def __del__(self) -> None:
         self.stage.dissolve()
@@ -109,7 +109,7 @@ class Kernel:
         """A run was asked for. Answers its outcome if it is refused at once, else None.
 
         `epoch` and `memory` are what the store knows of the session, and count only if it was idle here; `seq`
-        is the run's number in it.
+        is the run's number in it. A number that the session has seen is nothing new: the run came by `restore`.
         """
         stage = self.stage
         if now > stage.now:
@@ -126,9 +126,13 @@ class Kernel:
                 return self._refuse(run, epoch, seq, refused)
         session = stage.sessions.get(run.session)
         if session is None:
+            if self._leaving and self._is_leaving(run.session, epoch):
+                return None
             session = stage.session(run.session, epoch, memory)
         if seq > session.seen:
             session.seen = seq
+        elif seq:
+            return None
         if run.queue is None and run.route is None and session.memory is BLANK:
             settings = self._rules.from_library
         else:
@@ -137,7 +141,7 @@ class Kernel:
             verdict = self._messages.refused(run, session, settings)
             if verdict is not None:
                 return self._refuse(run, epoch, seq, verdict)
-        live = self._take_in(run, session, settings, parent)
+        live = self._messages.take_in(run, session, settings, parent)
         if parent is not None:
             stage.adopt(parent, live)
         stage.refresh(session)
@@ -156,28 +160,6 @@ class Kernel:
         if run.source is _TASK and parent is None and self._tasks_full(run):
             return Outcome(State.REJECTED, Reason.QUEUE_FULL)
         return None
-
-    def _take_in(
-        self, run: Run, session: SessionQueue, settings: QueueSettings, parent: LiveRun | None
-    ) -> LiveRun:
-        """The run's place: in line, in a debounce window, or not yet because it is due later."""
-        stage = self.stage
-        later = run.due_at is not None and run.due_at > stage.now
-        debounced = settings.debounce and run.source is _MESSAGE
-        state = _PENDING if later or debounced else _QUEUED
-        live = stage.admit(run, session, state, parent)
-        live.width = settings.max_concurrent
-        if later:
-            assert run.due_at is not None
-            session.later += 1
-            stage.hold(live, Rule.NOT_DUE, run.due_at)
-        elif run.source is not _MESSAGE:
-            stage.line_up(live)
-        elif debounced:
-            self._messages.buffer(live, settings)
-        else:
-            self._messages.line_up(live, settings)
-        return live
 
     def began(self, ticket: int, now: Instant) -> bool:
         """The hooks of an attempt are through: its runner is called now. False: it must not be (S-11).
@@ -229,7 +211,9 @@ class Kernel:
         live = self.stage.runs.get(run_id)
         if live is None:
             return Stopped()
-        return self._stop([live, *self.stage.descendants(live)])
+        stopped = self._stopping.cancel(live)
+        self.stage.fill_all()
+        return stopped
 
     def stop(self, key: SessionKey, now: Instant) -> Stopped:
         """`/stop`: cancel the session's oldest running attempt, or the first that waits for a slot (S-9)."""
@@ -237,12 +221,9 @@ class Kernel:
         session = self.stage.sessions.get(key)
         if session is None:
             return Stopped()
-        for live in session.running or session.waiting:
-            if live.cut not in FINAL_CUTS:
-                return self._stop([live, *self.stage.descendants(live)])
-        if session.running:
-            return Stopped()
-        return self._stop(self._buffered(session))
+        stopped = self._stopping.stop(session)
+        self.stage.fill_all()
+        return stopped
 
     def stop_all(
         self,
@@ -257,19 +238,10 @@ class Kernel:
         memory: SessionMemory | None = None,
     ) -> Stopped:
         """`/stopall`: everything of the session ends, and what was sent before it comes too late (S-9, X-3)."""
-        self._advance(now)
-        stage = self.stage
-        session = stage.session(key, epoch, memory)
-        session.seen = max(session.seen, seq)
-        session.cut_off(stage.now if sent_at is None else sent_at, message_id, route)
-        stage.actions.append(Remember(key, session.memory, session.epoch))
-        own = [*session.running, *session.waiting, *self._buffered(session)]
-        if session.later:
-            own += [live for live in stage.runs.values() if live.session is session]
-        reached = {live.run.id: live for live in (*own, *(session.offspring or ()))}
-        for live in own:
-            reached |= {below.run.id: below for below in stage.descendants(live)}
-        return self._stop(list(reached.values()), session)
+        session = self._session(key, epoch, seq, memory, now)
+        stopped = self._stopping.stop_all(session, StopAll(sent_at, message_id, route))
+        self.stage.fill_all()
+        return stopped
 
     def clear(self, key: SessionKey, now: Instant) -> int:
         """`/queue clear`: waiting messages end, running ones go on. Answers how many."""
@@ -277,15 +249,25 @@ class Kernel:
         session = self.stage.sessions.get(key)
         if session is None:
             return 0
-        waiting = [
-            live
-            for live in (*session.waiting, *self._buffered(session))
-            if live.run.source is Source.MESSAGE and not live.begun
-        ]
-        for live in waiting:
-            self.stage.finish_waiting(live, State.CANCELLED, Reason.CLEARED)
-        self._settle(session)
-        return len(waiting)
+        ended = self._stopping.clear(session)
+        self.stage.fill_all()
+        return ended
+
+    def carry_out(
+        self, order: Order, epoch: int, memory: SessionMemory | None, now: Instant
+    ) -> Answer:
+        """An order that was given here, to a session of this node; `Respond` keeps the answer (N-13).
+
+        `epoch` and `memory` are what the store knows of the session, as in `submit`. An order that the session
+        has seen already (it came by `restore`) is not carried out again: its answer is with the first time.
+        """
+        session = self._session(order.session, epoch, 0, memory, now)
+        if 0 < order.seq <= session.seen:
+            return Answer()
+        session.seen = max(session.seen, order.seq)
+        respond = self._stopping.carry_out(order, session)
+        self.stage.fill_all()
+        return respond.answer
 
     # What happened: steering and sub-runs.
 
@@ -356,12 +338,9 @@ class Kernel:
         memory: SessionMemory | None = None,
     ) -> None:
         """`/queue …`: set the session's own queue options, or none (S-5)."""
-        self._advance(now)
-        session = self.stage.session(key, epoch, memory)
-        session.seen = max(session.seen, seq)
-        session.memory = msgspec.structs.replace(session.memory, options=options)
-        self.stage.actions.append(Remember(key, session.memory, session.epoch))
-        self.stage.refresh(session)
+        session = self._session(key, epoch, seq, memory, now)
+        self._stopping.configure(session, options)
+        self.stage.fill_all()
 
     def queue_settings(self, options: QueueOptions | None, route: Route | None) -> QueueSettings:
         """What messages from there go by in a session with these options of its own."""
@@ -372,6 +351,32 @@ class Kernel:
         self._advance(now)
         lane = self.stage.floor.set_lane(name, settings, self.stage.now)
         self.stage.fill(lane)
+
+    def set_permits(self, name: LaneName, count: int, now: Instant) -> None:
+        """How many of a lane's slots over all nodes this node has now (L-8)."""
+        self._advance(now)
+        lane = self.stage.floor.lane(name)
+        lane.permits = count
+        lane.fit()
+        self.stage.fill(lane)
+
+    def wanted_permits(self) -> dict[LaneName, int]:
+        """For each lane with a cluster limit: how many slots it could use now."""
+        return {
+            name: min(lane.most, lane.in_use + sum(lane.ready))
+            for name, lane in self.stage.floor.lanes.items()
+            if lane.settings.cluster_limit is not None
+        }
+
+    @property
+    def limited_lanes(self) -> bool:
+        """Whether any lane has a cluster limit."""
+        return self.stage.floor.shares_lanes
+
+    def room(self) -> dict[LaneName, int]:
+        """How many more sessions with something ready each lane could start now."""
+        halted = self.stage.halted
+        return {name: 0 if halted else lane.room for name, lane in self.stage.floor.lanes.items()}
 
     def clear_lane(self, name: LaneName, now: Instant) -> int:
         """End all that waits in a lane; running runs go on (L-5). Answers how many ended."""
@@ -414,7 +419,7 @@ class Kernel:
         """Start nothing new but sub-runs of what runs. Waiting runs are kept for the next start, or end (L-5)."""
         self._advance(now)
         stage = self.stage
-        stage.draining = True
+        stage.draining = stage.halted = True
         stage.keep_waiting = keep_waiting
         self._drain_waiting()
 
@@ -431,31 +436,117 @@ class Kernel:
         """The node comes back as a new incarnation (L-6): attempts of the old one count no longer."""
         self._advance(now)
         stage = self.stage
-        stage.draining = stage.closing = False
+        stage.draining = stage.closing = stage.suspended = stage.halted = False
         for live in tuple(stage.attempts.values()):
             stage.step_down(live)
             self._cut_ended(live, live.cut or Cut.DRAINED, again=True)
         stage.floor.reset()
-        for session in tuple(stage.sessions.values()):
-            stage.refresh(session)
-        stage.fill_all()
+        self._refresh_all()
 
-    def lose(self, keys: Iterable[SessionKey], now: Instant) -> list[RunId]:
-        """Other nodes decide for these sessions now (D-4): forget their runs, without any outcome.
+    # What happened: sessions come and go.
 
-        Answers which were forgotten. Late results of their attempts count for nothing.
+    def restore(self, holding: Holding, now: Instant) -> tuple[Respond, ...]:
+        """The store gave this node a session, or says what is new in one of its sessions (D-7, N-12).
+
+        Answers the orders among it, as they were carried out. What an older epoch says counts for nothing.
         """
         self._advance(now)
-        lost = frozenset(keys)
-        forgotten = [live for live in self.stage.runs.values() if live.session.key in lost]
-        for live in forgotten:
-            self.stage.forget(live)
-        for key in lost:
-            self.stage.sessions.pop(key, None)
-        if self.stage.draining:
+        stage = self.stage
+        key = holding.session
+        known = stage.sessions.get(key)
+        if known is not None and known.epoch > holding.epoch:
+            return ()
+        if known is not None and known.epoch < holding.epoch:
+            self._give_up(known)
+        self._leaving.pop(key, None)
+        responds = self._recovery.take(holding)
+        stage.touched.append(stage.sessions[key])
+        if stage.alarms.due_at <= stage.now:
+            self._ring_due()
+        if stage.draining:
             self._drain_waiting()
-        self.stage.fill_all()
+        stage.fill_all()
+        return responds
+
+    def put_back(self, keys: Iterable[SessionKey], now: Instant) -> list[RunId]:
+        """Leave these sessions to other nodes, unless something of them is under way here (N-17).
+
+        Answers the runs that left. If the store keeps the session for this node after all, because something new
+        has come, all of it has to be restored; whatever is submitted to it meanwhile comes with that.
+        """
+        self._advance(now)
+        stage = self.stage
+        self._leaving = {
+            key: (epoch, at)
+            for key, (epoch, at) in self._leaving.items()
+            if at + _LEAVING_AT_MOST > stage.now
+        }
+        left: list[RunId] = []
+        for key in keys:
+            session = stage.sessions.get(key)
+            if session is None or session.running or session.offspring:
+                continue
+            runs = [live for live in stage.runs.values() if live.session is session]
+            if any(live.absorbed or live.parent is not None for live in runs):
+                continue
+            for live in runs:
+                stage.forget(live)
+            self._drop(session)
+            self._leaving[key] = (session.epoch, stage.now)
+            stage.actions.append(Release(key, session.epoch, session.seen))
+            left += [live.run.id for live in runs]
+        return left
+
+    def unstarted_since(self, instant: Instant) -> list[SessionKey]:
+        """Sessions whose next run has been ready since before then, while nothing of them runs (N-17)."""
+        return [
+            session.key
+            for session in self.stage.sessions.values()
+            if session.posted is not None
+            and not session.running
+            and session.posted.queued_at < instant
+        ]
+
+    def lose(self, lost: Iterable[tuple[SessionKey, int]], now: Instant) -> list[RunId]:
+        """Other nodes decide for these sessions now (D-4): forget their runs, without any outcome.
+
+        Answers which were forgotten. Late results of their attempts count for nothing. A session that this node
+        has again, under another epoch than the lost one, stays.
+        """
+        self._advance(now)
+        stage = self.stage
+        gone: dict[SessionKey, SessionQueue] = {}
+        for key, epoch in lost:
+            session = stage.sessions.get(key)
+            if session is not None and session.epoch == epoch:
+                gone[key] = session
+        forgotten = [live for live in stage.runs.values() if live.session.key in gone]
+        for live in forgotten:
+            stage.forget(live)
+        for session in gone.values():
+            self._drop(session)
+        if stage.draining:
+            self._drain_waiting()
+        stage.fill_all()
         return [live.run.id for live in forgotten]
+
+    def suspend(self, now: Instant) -> None:
+        """The node may not act any more, because it cannot renew its lease (D-3): all attempts are to end."""
+        self._advance(now)
+        stage = self.stage
+        stage.suspended = stage.halted = True
+        for live in tuple(stage.attempts.values()):
+            if live.cut is None:
+                stage.cut(live, Cut.LOST)
+        self._refresh_all()
+
+    def resume(self, now: Instant) -> None:
+        """The node may act again."""
+        self._advance(now)
+        stage = self.stage
+        stage.suspended = False
+        stage.halted = stage.draining
+        self._refresh_all()
 
     def release_idle(self) -> None:
         """Give idle sessions back to the store (S-4). To be called when all that was decided is stored."""
@@ -466,7 +557,9 @@ class Kernel:
     def _ended(self, live: LiveRun, ended: Ended, jitter: float) -> None:
         stage = self.stage
         stage.step_down(live)
-        if live.cut is not None:
+        if type(ended) is NotBegun and (live.cut is None or live.cut is Cut.LOST):
+            self._not_begun(live)
+        elif live.cut is not None:
             self._cut_ended(live, live.cut)
         elif type(ended) is Done:
             agent = live.agent
@@ -493,15 +586,18 @@ class Kernel:
         if cut is Cut.PREEMPTED:
             live.attempt -= 1
             stage.queue_again(live, cut=cut)
-        elif (
-            cut is Cut.DRAINED
-            and live.attempt < live.run.max_attempts
-            and (again or stage.keep_waiting)
+        elif live.attempt < live.run.max_attempts and (
+            cut is Cut.LOST or (cut is Cut.DRAINED and (again or stage.keep_waiting))
         ):
             stage.queue_again(live, cut=cut)
         else:
-            state, reason = _CUT_OUTCOMES[cut]
-            stage.finish(live, Outcome(state, reason, error=_CUT_ERRORS.get(cut, "")))
+            stage.finish(live, cut_outcome(cut))
+
+    def _not_begun(self, live: LiveRun) -> None:
+        """Nothing was done, so the attempt does not count. A node that is not suspended yet will be soon."""
+        live.attempt -= 1
+        until = None if self.stage.suspended else self.stage.now + _LEASE_IN_DOUBT
+        self.stage.queue_again(live, until=until, cut=Cut.LOST)
 
     def _failed(self, live: LiveRun, ended: Failed, jitter: float) -> None:
         live.limited = 0
@@ -527,23 +623,6 @@ class Kernel:
         else:
             live.attempt -= 1
             stage.queue_again(live, until=until, error=ended.error)
-
-    # Stopping.
-
-    def _stop(self, reached: list[LiveRun], *also: SessionQueue) -> Stopped:
-        """End all of these: the running ones by a cut, the others at once."""
-        stage = self.stage
-        stoppable = [live for live in reached if stage.can_stop(live)]
-        running = sum(live.ticket != 0 for live in stoppable)
-        for live in stoppable:
-            stage.stop(live)
-        stage.touched += also
-        stage.fill_all()
-        return Stopped(running, len(stoppable) - running)
-
-    def _buffered(self, session: SessionQueue) -> list[LiveRun]:
-        buffers = session.buffers or {}
-        return [live for buffer in buffers.values() for live in buffer.messages]
 
     def _keeps_out(self, waiter: LiveRun, live: LiveRun) -> bool:
         """Whether the waiter and its ancestors alone keep the run's session too busy for it."""
@@ -624,25 +703,12 @@ class Kernel:
             self.stage.touched.append(live.session)
 
     def _hold_over(self, live: LiveRun) -> None:
-        stage = self.stage
         live.alarm = None
-        session = live.session
         if live.held is Rule.RETRY:
-            stage.release_hold(live)
+            self.stage.release_hold(live)
         else:
-            session.later -= 1
-            live.held = None
-            settings = self._rules.resolve(live.run.queue, session.memory.options, live.run.route)
-            live.width = settings.max_concurrent
-            if live.run.source is not Source.MESSAGE:
-                stage.line_up(live)
-            elif session.is_stale(live.run):
-                stage.finish(live, Outcome(State.CANCELLED, Reason.STALE))
-            elif settings.debounce:
-                self._messages.buffer(live, settings)
-            else:
-                self._messages.line_up(live, settings)
-        self._settle(session)
+            self._messages.became_due(live)
+        self._settle(live.session)
 
     # Shared endings.
 
@@ -654,9 +720,7 @@ class Kernel:
                 gone = live.run.id not in stage.runs
                 if not (gone or live.ticket or live.absorbed or stage.may_start_draining(live)):
                     stage.finish_waiting(live, State.CANCELLED, Reason.DRAINING)
-        for session in tuple(stage.sessions.values()):
-            stage.refresh(session)
-        stage.fill_all()
+        self._refresh_all()
 
     def _tasks_full(self, run: Run) -> bool:
         """Whether admission refuses one more waiting task (F-1)."""
@@ -677,6 +741,44 @@ class Kernel:
         else:
             session.seen = max(session.seen, seq)
         return outcome
+
+    def _session(
+        self,
+        key: SessionKey,
+        epoch: int,
+        seq: int,
+        memory: SessionMemory | None,
+        now: Instant,
+    ) -> SessionQueue:
+        """The session that a command is for, which has seen its number then."""
+        self._advance(now)
+        session = self.stage.session(key, epoch, memory)
+        session.seen = max(session.seen, seq)
+        return session
+
+    def _is_leaving(self, key: SessionKey, epoch: int) -> bool:
+        return key in self._leaving and self._leaving[key][0] == epoch
+
+    def _give_up(self, session: SessionQueue) -> None:
+        """The session was lost and came back: attempts under the old epoch count no longer."""
+        stage = self.stage
+        for live in tuple(stage.runs.values()):
+            if live.session is session:
+                if live.ticket:
+                    stage.actions.append(
+                        CancelAttempt(live.run, live.ticket, Cut.LOST, session.epoch)
+                    )
+                stage.forget(live)
+        self._drop(session)
+
+    def _drop(self, session: SessionQueue) -> None:
+        self.stage.silence_session(session)
+        del self.stage.sessions[session.key]
+
+    def _refresh_all(self) -> None:
+        for session in tuple(self.stage.sessions.values()):
+            self.stage.refresh(session)
+        self.stage.fill_all()
 
     def _settle(self, session: SessionQueue) -> None:
         """After a change in a session: post its next run, and fill the lanes that may have room."""

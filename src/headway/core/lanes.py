@@ -123,6 +123,8 @@ class Lane:
     in_use: int = 0
     background: int = 0
     started: int = 0
+    permits: int = 0
+    """How many of the slots that all nodes share are this node's; counts only with a cluster limit (L-8)."""
     flows: tuple[dict[AgentName, Flow], ...] = field(
         default_factory=lambda: tuple({} for _ in range(KINDS))
     )
@@ -133,6 +135,8 @@ class Lane:
     """The kinds of run that ever came here, in order."""
     ready: list[int] = field(default_factory=lambda: [0] * KINDS)
     """Posted runs whose agent may start them, by kind."""
+    parked: int = 0
+    """Posted runs whose agent may start none of them just now."""
     preemptible: list[LiveRun] = field(default_factory=list)
     yielding: int = 0
     """Attempts that were cut so that a user's turn may start, and have not returned yet."""
@@ -146,12 +150,33 @@ class Lane:
             bounded = settings.budget != Budget()
             self.purse = Purse(settings.budget, now) if bounded else None
         self.settings = settings
-        self.width = settings.width
         self.reserve = settings.reserve
+        self.fit()
+
+    def fit(self) -> None:
+        """Its width follows from its settings and, with a cluster limit, from its permits."""
+        width = self.settings.width
+        self.width = width if self.settings.cluster_limit is None else min(width, self.permits)
+
+    @property
+    def most(self) -> int:
+        """How wide it could be at best, with all the permits there are."""
+        width, limit = self.settings.width, self.settings.cluster_limit
+        return width if limit is None else min(width, limit)
+
+    @property
+    def room(self) -> int:
+        """How many more ready sessions could start here now.
+
+        Those whose agent is held back take no slot, so they take no room from others; but no more of them are
+        gathered than the lane is wide.
+        """
+        free = self.most - self.in_use - sum(self.ready)
+        return max(0, min(free, free + self.most - self.parked))
 
     def bar(self, kind: Kind, now: Instant) -> tuple[Rule, Instant | None] | None:
         """Which rule of the lane, if any, keeps runs of this kind from starting now."""
-        if self.width == 0:
+        if self.settings.width == 0:
             return Rule.LANE_PAUSED, None
         if self.in_use >= self.width:
             return Rule.LANE_FULL, None

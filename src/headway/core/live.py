@@ -66,6 +66,10 @@ class LiveRun(Moving, eq=False, gc=False):
     """When it took its place in line, counted over all sessions."""
     place: int = 0
     """Its place in its session's line, kept while it runs."""
+    after: int = 0
+    """The number up to which its session had seen when it took that place; see `Standing`."""
+    turn: int = 0
+    """Its turn among what was decided in its session; 0 if it just came and queued."""
     queued_at: Instant = 0
     rank: Instant = 0
     """Submission time plus priority times ageing: lower starts first (F-3)."""
@@ -88,6 +92,8 @@ class LiveRun(Moving, eq=False, gc=False):
     """How many attempts in a row ended rate-limited."""
     ticket: int = 0
     """Names its live attempt; 0 while there is none."""
+    slot: int = 0
+    """Which of its session's slots that attempt holds."""
     started_at: Instant = 0
     yields: bool = False
     """Whether it was cut so that an interactive run gets its slot (X-5)."""

@@ -6,10 +6,11 @@ Only messages have these; tasks, firings and heartbeats always wait their turn. 
 from headway.core.actions import Remember, Steer
 from headway.core.bells import WindowClosed
 from headway.core.debounce import Buffer, buffer_key
+from headway.core.endings import FINAL_CUTS
 from headway.core.lanes import AgentLoad
 from headway.core.live import LiveRun
 from headway.core.session import QueueRules, SessionQueue
-from headway.core.stage import FINAL_CUTS, Stage
+from headway.core.stage import Stage
 from headway.model.outcome import Outcome
 from headway.model.run import Run
 from headway.model.settings import QueueSettings
@@ -18,9 +19,13 @@ from headway.model.words import Cut, Drop, Mode, Reason, Rule, Source, State, St
 
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _MESSAGE = Source.MESSAGE
+_PENDING = State.PENDING
+_QUEUED = State.QUEUED
 _REJECT = Mode.REJECT
 _COLLECT = Mode.COLLECT
 _NEW = Drop.NEW
+_PATIENT = frozenset({Mode.QUEUE, Mode.FOLLOWUP})
+"""A message of these modes does nothing but wait its turn, whenever it comes."""
 
 
 class Messages:
@@ -83,9 +88,50 @@ class Messages:
         if buffer.alarm is not None:
             stage.alarms.cancel(buffer.alarm)
         buffer.alarm = stage.alarms.set(buffer.extend(stage.now, window), WindowClosed(buffer))
-        stage.note_pending(live, buffer.closes_at)
-        if settings.mode is _COLLECT and session.running:
+        if settings.mode is _COLLECT and session.is_at_work:
             self._extend_quiet(live, window)
+        stage.note_pending(live, buffer.closes_at, buffer.latest_at)
+
+    def take_in(
+        self, run: Run, session: SessionQueue, settings: QueueSettings, parent: LiveRun | None
+    ) -> LiveRun:
+        """The run's place: in line, in a debounce window, or not yet because it is due later."""
+        stage = self._stage
+        later = run.due_at is not None and run.due_at > stage.now
+        debounced = settings.debounce and run.source is _MESSAGE
+        state = _PENDING if later or debounced else _QUEUED
+        live = stage.admit(run, session, state, parent)
+        live.width = settings.max_concurrent
+        if later:
+            assert run.due_at is not None
+            session.later += 1
+            stage.hold(live, Rule.NOT_DUE, run.due_at)
+            stage.note_pending(live, run.due_at)
+        elif run.source is not _MESSAGE:
+            stage.line_up(live)
+        elif debounced:
+            self.buffer(live, settings)
+        else:
+            self.line_up(live, settings)
+        return live
+
+    def became_due(self, live: LiveRun) -> None:
+        """A run that was due later takes its place now (S-1)."""
+        stage = self._stage
+        session = live.session
+        session.later -= 1
+        live.alarm = None
+        live.held = None
+        settings = self._rules.resolve(live.run.queue, session.memory.options, live.run.route)
+        live.width = settings.max_concurrent
+        if live.run.source is not _MESSAGE:
+            stage.line_up(live)
+        elif session.is_stale(live.run):
+            stage.finish(live, Outcome(State.CANCELLED, Reason.STALE))
+        elif settings.debounce:
+            self.buffer(live, settings)
+        else:
+            self.line_up(live, settings)
 
     def window_closed(self, buffer: Buffer) -> SessionQueue:
         """What came in the window takes its place in line, as one run."""
@@ -120,14 +166,20 @@ class Messages:
             stage.spared = None
             return
         live.collect = mode is Mode.COLLECT
-        if live.collect and session.running:
+        if live.collect and session.is_at_work:
             self._extend_quiet(live, settings.debounce)
+        if turn is not None:
+            live.tie().offered_to = turn
+        settled = live.state is _QUEUED and settings.mode not in _PATIENT
+        if settled:
+            stage.take_turn(live)
         stage.line_up(live, first=mode is Mode.INTERRUPT)
+        if settled:
+            stage.note_place(live)
         self._preempt_heartbeats(session)
         stage.spared = None
         if turn is not None:
-            live.tie().offered_to = turn
-            stage.actions.append(Steer(live.run, turn.ticket))
+            stage.actions.append(Steer(live.run, turn.ticket, session.epoch))
 
     def _steerable(self, session: SessionQueue, agent: AgentLoad) -> LiveRun | None:
         """The running turn that can take a message for this agent: its oldest, if it can be steered.

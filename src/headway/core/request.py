@@ -94,9 +94,12 @@ class Composer:
         text: str,
         options: Mapping[str, object],
         now: Instant,
-        parent: RunId | None = None,
+        parent: Run | None = None,
     ) -> Run:
-        """The run that was asked for, or `InvalidInput` naming the field that is wrong."""
+        """The run that was asked for, or `InvalidInput` naming the field that is wrong.
+
+        With a parent, that run's turn asked for it.
+        """
         if not isinstance(text, str):
             raise InvalidInput("text", text, "a string")
         if not text.isascii() or len(text) > MAX_TEXT:
@@ -128,7 +131,7 @@ class Composer:
         text: str,
         said: dict[str, object],
         now: Instant,
-        parent: RunId | None,
+        parent: Run | None,
     ) -> Run:
         source = said.pop("source", Source.MESSAGE if parent is None else Source.DELEGATION)
         assert isinstance(source, Source)
@@ -156,7 +159,9 @@ class Composer:
             due_at=due_at,
             deadline_at=_instant(deadline, due_at or now, "deadline"),
             queue=queue,
-            parent=parent,
+            parent=None if parent is None else parent.id,
+            ancestors=() if parent is None else (*parent.ancestors, parent.id),
+            root=None if parent is None else parent.root or parent.session,
             **said,  # type: ignore[arg-type]
         )
 

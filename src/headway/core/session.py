@@ -1,6 +1,6 @@
 """One session's queue: its order, its width, its cap and what it remembers (S)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from headway.core.debounce import Buffer, BufferKey
 from headway.core.live import LiveRun
 from headway.core.moving import Moving
-from headway.model.run import QueueOptions, Route, Run, SessionKey, SessionMemory
+from headway.model.run import QueueOptions, Route, Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import QueueSettings
 from headway.model.time import Instant
 from headway.model.words import Source, Word
@@ -44,7 +44,9 @@ class SessionQueue(Moving, eq=False):
     epoch: int
     memory: SessionMemory
     seen: int = 0
-    """The store's number of the latest run that came here."""
+    """The store's number of the latest run or order that came here."""
+    turns: int = 0
+    """How many times it was decided where one of its runs stands."""
     waiting: list[LiveRun] = []
     """In the order in which they will start."""
     running: list[LiveRun] = []
@@ -60,10 +62,17 @@ class SessionQueue(Moving, eq=False):
     quiet_until: Instant = 0
     quiet_alarm: "Alarm[Bell] | None" = None
     estimate: Estimate = Estimate.UNKNOWN
+    returning: set[RunId] | None = None
+    """Set while the session is taken over: runs that were with a turn, and not in line, when the rest came."""
 
     @property
     def is_idle(self) -> bool:
         return not (self.waiting or self.running or self.later or self.buffers or self.offspring)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a turn runs, or ran when the owner was lost that the session is taken over from."""
+        return bool(self.running) or (self.returning is not None and bool(self._were_running))
 
     @property
     def buffered(self) -> int:
@@ -71,14 +80,25 @@ class SessionQueue(Moving, eq=False):
 
     @property
     def only_heartbeats_run(self) -> bool:
-        return bool(self.running) and all(live.run.source is _HEARTBEAT for live in self.running)
+        running = self.running if self.returning is None else self._were_running
+        return bool(running) and all(live.run.source is _HEARTBEAT for live in running)
+
+    @property
+    def _were_running(self) -> list[LiveRun]:
+        """What the lost owner was at: a message that comes after is judged as it would have been there."""
+        return [*self.running, *(live for live in self.waiting if live.begun)]
 
     def busy_for(self, width: int) -> bool:
         """Whether a message that allows `width` at once must wait for others; it waits for no heartbeat."""
-        if not self.had_heartbeats:
+        if self.returning is None and not self.had_heartbeats:
             return bool(self.waiting) or len(self.running) >= self.width_with(width)
-        waiting = any(live.run.source is not _HEARTBEAT for live in self.waiting)
-        running = [live for live in self.running if live.run.source is not _HEARTBEAT]
+        waits: Iterable[LiveRun] = self.waiting
+        runs: Iterable[LiveRun] = self.running
+        if self.returning is not None:
+            waits = (live for live in self.waiting if not live.begun)
+            runs = self._were_running
+        waiting = any(live.run.source is not _HEARTBEAT for live in waits)
+        running = [live for live in runs if live.run.source is not _HEARTBEAT]
         return waiting or len(running) >= min([width, *(live.width for live in running)])
 
     def width_with(self, width: int) -> int:
@@ -87,20 +107,30 @@ class SessionQueue(Moving, eq=False):
             width = min(width, live.width)
         return width
 
-    def join(self, live: LiveRun) -> None:
-        """Take a place at the end; heartbeats step behind a message (S-1, F-4)."""
+    def free_slot(self) -> int:
+        """The lowest slot that none of the running attempts holds."""
+        taken = {live.slot for live in self.running}
+        slot = 0
+        while slot in taken:
+            slot += 1
+        return slot
+
+    def join(self, live: LiveRun) -> list[LiveRun]:
+        """Take a place at the end; heartbeats step behind a message (S-1, F-4). Answers those that did."""
         live.place = live.order
         waiting = self.waiting
         source = live.run.source
         if source is _HEARTBEAT:
             self.had_heartbeats = True
         waiting.append(live)
-        if self.had_heartbeats and source is _MESSAGE:
-            stepping_back = [other for other in waiting if other.run.source is _HEARTBEAT]
-            for step, heartbeat in enumerate(stepping_back, 1):
-                waiting.remove(heartbeat)
-                heartbeat.place = live.place + step
-            waiting += stepping_back
+        if not self.had_heartbeats or source is not _MESSAGE:
+            return []
+        stepping_back = [other for other in waiting if other.run.source is _HEARTBEAT]
+        for step, heartbeat in enumerate(stepping_back, 1):
+            waiting.remove(heartbeat)
+            heartbeat.place = live.place + step
+        waiting += stepping_back
+        return stepping_back
 
     def join_first(self, live: LiveRun) -> None:
         """Take the place in front of all that wait: for the message of an interrupt."""
@@ -111,8 +141,10 @@ class SessionQueue(Moving, eq=False):
         """Back to its place after a cut attempt (R-5); a heartbeat steps behind messages even then."""
         waiting = self.waiting
         if live.run.source is _HEARTBEAT:
-            messages = [other.place for other in waiting if other.run.source is _MESSAGE]
-            live.place = max((live.place, *messages))
+            for other in waiting:
+                if other.run.source is _MESSAGE and other.place > live.place:
+                    live.place = other.place
+                    live.after, live.turn = other.after, other.turn
         place = _line_place(live)
         index = 0
         for other in waiting:
@@ -125,15 +157,19 @@ class SessionQueue(Moving, eq=False):
         """Whether as many messages wait as may: those that were never started count, nothing else (S-6)."""
         if len(self.waiting) < cap:
             return False
-        messages = sum(1 for live in self.waiting if live.run.source is _MESSAGE and not live.begun)
-        return messages >= cap
+        return sum(1 for live in self.waiting if self._counts(live)) >= cap
 
     def oldest_message(self) -> LiveRun | None:
         """The message that gives way when the queue is full; one that was started never does."""
         for live in self.waiting:
-            if live.run.source is _MESSAGE and not live.begun:
+            if self._counts(live):
                 return live
         return None
+
+    def _counts(self, live: LiveRun) -> bool:
+        if live.run.source is not _MESSAGE or live.begun:
+            return False
+        return self.returning is None or live.run.id not in self.returning
 
     def keep_line(self, run: Run) -> None:
         """Remember one line of a dropped message, for the note in front of the next turn (S-6)."""

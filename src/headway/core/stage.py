@@ -32,6 +32,8 @@ from headway.core.bells import (
     QuietOver,
     TimeoutPassed,
 )
+from headway.core.debounce import Buffer
+from headway.core.endings import FINAL_CUTS, past_deadline
 from headway.core.floor import Floor
 from headway.core.lanes import AgentLoad, Flow, Lane
 from headway.core.lifecycle import advance
@@ -39,6 +41,7 @@ from headway.core.live import PLAIN, TASK, LiveRun, kind_of
 from headway.core.merge import may_collect, merged
 from headway.core.session import BLANK, ORDER_STEP, Estimate, SessionQueue
 from headway.model.outcome import Outcome
+from headway.model.places import Standing
 from headway.model.run import Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import Settings
 from headway.model.time import Instant
@@ -54,12 +57,8 @@ _STRAIGHT_ON = advance(advance(_QUEUED, _ASSIGNED), _RUNNING)
 """Without hooks a run goes from queued through assigned to running in one move."""
 
 
-FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
-"""After these a run does not live on; after the others it can still be stopped."""
-
-
-def past_deadline() -> Outcome:
-    return Outcome(State.FAILED, Reason.DEADLINE_QUEUED, error="deadline exceeded while queued")
+FIRST = -1
+"""What `Standing.after` says of a run in front of all others of its session."""
 
 
 class Stage:
@@ -81,6 +80,10 @@ class Stage:
         """Whether a drain's grace is over: not even sub-runs start."""
         self.keep_waiting = False
         """Whether a drain leaves waiting runs for the next start."""
+        self.suspended = False
+        """Whether nothing may start because the node may not act any more (D-3)."""
+        self.halted = False
+        """Whether it drains or is suspended."""
         self.gated = False
         """Whether hooks come between a start and the call of the runner."""
         self.estimating = False
@@ -156,34 +159,104 @@ class Stage:
         live.plain = False
         self._silence(live)
         live.alarm = self.alarms.set(until, HoldOver(live))
-        if not live.begun:
-            self.note_pending(live, until)
 
-    def note_pending(self, live: LiveRun, until: Instant) -> None:
+    def note_pending(self, live: LiveRun, until: Instant, latest_at: Instant | None = None) -> None:
         """A new run waits outside the line: not due yet, or in a debounce window."""
+        self.take_turn(live)
+        standing = self._standing(live, until, latest_at)
         self.actions.append(
-            Enqueue(live.run, State.PENDING, live.attempt, live.session.epoch, until)
+            Enqueue(
+                live.run,
+                State.PENDING,
+                live.attempt,
+                live.session.epoch,
+                until,
+                standing=standing,
+            )
         )
 
     def line_up(self, live: LiveRun, *, first: bool = False) -> None:
         """The run takes its place in its session's line."""
         session = live.session
-        if live.state is not _QUEUED:
+        if first and not session.waiting:
+            first = False
+        if live.state is _QUEUED:
+            live.after = session.seen
+        else:
             live.state = advance(live.state, _QUEUED)
-            self.actions.append(Enqueue(live.run, _QUEUED, live.attempt, session.epoch))
             live.held = None
             self._silence(live)
+            self.take_turn(live)
+            if first:
+                live.after = FIRST
+            self.note_place(live)
         now = live.queued_at = self.now
         live.order = self._orders = self._orders + ORDER_STEP
         live.starts_before = live.lane.started
         live.rank = now + live.run.priority * self._ageing
         if first:
+            live.after = FIRST
             session.join_first(live)
         elif session.had_heartbeats or live.run.source is _HEARTBEAT:
-            session.join(live)
+            for heartbeat in session.join(live):
+                self.take_turn(heartbeat)
+                self.note_place(heartbeat)
         else:
             live.place = live.order
             session.waiting.append(live)
+
+    def line_up_again(self, live: LiveRun) -> None:
+        """A run of a session that was taken over stands in line again, behind those put there before it."""
+        run = live.run
+        session = live.session
+        live.queued_at = self.now
+        live.order = live.place = self._orders = self._orders + ORDER_STEP
+        live.starts_before = live.lane.started
+        self.rank_by_age(live)
+        if run.source is _HEARTBEAT:
+            session.had_heartbeats = True
+        session.waiting.append(live)
+
+    def rank_by_age(self, live: LiveRun) -> None:
+        """It waited elsewhere before: its rank counts from then (F-3)."""
+        run = live.run
+        came_at = run.submitted_at if run.due_at is None else max(run.submitted_at, run.due_at)
+        live.rank = came_at + run.priority * self._ageing
+
+    def take_turn(self, live: LiveRun) -> None:
+        """Where the run stands is decided in a way that its coming again would not give (N-12)."""
+        session = live.session
+        live.after = session.seen
+        live.turn = session.turns = session.turns + 1
+
+    def note_place(self, live: LiveRun) -> None:
+        """Say where a run in line stands, for whoever owns its session next."""
+        until = live.alarm.at if live.held is not None and live.alarm is not None else None
+        standing = self._standing(live, until)
+        self.actions.append(
+            Enqueue(
+                live.run, live.state, live.attempt, live.session.epoch, until, standing=standing
+            )
+        )
+
+    def _standing(
+        self, live: LiveRun, until: Instant | None = None, latest_at: Instant | None = None
+    ) -> Standing:
+        quiet_until = live.session.quiet_until
+        offered = live.ties is not None and live.ties.offered_to is not None
+        return Standing(
+            live.after,
+            live.turn,
+            held=Rule.STEERED if offered else live.held,
+            until=until,
+            latest_at=latest_at,
+            quiet_until=quiet_until if quiet_until > self.now else 0,
+            collect=live.collect,
+            interrupts=live.interrupts,
+            begun=live.begun,
+            retries=live.retries,
+            limited=live.limited,
+        )
 
     def refresh(self, session: SessionQueue) -> None:
         """Post the run that the session would start next; withdraw one that it no longer would."""
@@ -191,7 +264,7 @@ class Stage:
         head: LiveRun | None = None
         if waiting:
             head = waiting[0]
-            free = not (session.running or head.held or head.collect or self.draining)
+            free = not (session.running or head.held or head.collect or self.halted)
             if not free and self.session_bar(head) is not None:
                 head = None
         posted = session.posted
@@ -209,8 +282,8 @@ class Stage:
         session = head.session
         if head.held is not None:
             return head.held, head.alarm.at if head.alarm is not None else None
-        if self.draining and not self.may_start_draining(head):
-            return Rule.DRAINING, None
+        if self.halted and not self.may_start_draining(head):
+            return Rule.SUSPENDED if self.suspended else Rule.DRAINING, None
         if head.collect and session.quiet_until > self.now:
             return Rule.COLLECTING, session.quiet_until
         if not session.running:
@@ -266,7 +339,8 @@ class Stage:
     def may_start_draining(self, live: LiveRun) -> bool:
         """While draining, only what a running run has started may still start."""
         parent = live.parent
-        return parent is not None and parent.ticket != 0 and not self.closing
+        closed = self.closing or self.suspended
+        return parent is not None and parent.ticket != 0 and not closed
 
     def start(self, live: LiveRun) -> None:
         """Take the run out of line and begin an attempt. The floor has given it its slot."""
@@ -287,11 +361,14 @@ class Stage:
         live.attempt += 1
         live.begun = True
         live.started_at = now
+        slot = 0
+        if session.running:
+            slot = live.slot = session.free_slot()
         session.running.append(live)
         self.attempts[ticket] = live
         if not live.plain or session.memory is not BLANK or self.estimating:
             self._start_special(live)
-        self.actions.append(Start(live.run, ticket, live.attempt, session.epoch, now))
+        self.actions.append(Start(live.run, ticket, live.attempt, session.epoch, now, slot))
         if session.waiting:
             self._post_next(session, live.lane)
 
@@ -329,7 +406,7 @@ class Stage:
             live.lane.yielding -= 1
         self._silence(live)
         live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
-        self.actions.append(CancelAttempt(live.run, live.ticket, cut))
+        self.actions.append(CancelAttempt(live.run, live.ticket, cut, live.session.epoch))
         for child in self.descendants(live):
             self.stop(child)
 
@@ -342,7 +419,15 @@ class Stage:
         else:
             self.finish_waiting(live, State.CANCELLED, Reason.STOPPED)
             self.touched.append(live.session)
+            if live.session.quiet_until > self.now:
+                self._keep_quiet(live.session)
         return True
+
+    def _keep_quiet(self, session: SessionQueue) -> None:
+        """The message that extended the quiet window may be gone: another one says how long it lasts."""
+        collecting = [live for live in session.waiting if live.collect]
+        if collecting:
+            self.note_place(collecting[-1])
 
     def can_stop(self, live: LiveRun) -> bool:
         ended = live.run.id not in self.runs or live.cut in FINAL_CUTS
@@ -411,6 +496,7 @@ class Stage:
             live.state = advance(live.state, _QUEUED)
         live.state = advance(live.state, _QUEUED if until is None else State.PENDING)
         live.cut = None
+        live.slot = 0
         if live.kind & TASK:
             self.waiting_tasks += 1
             live.agent.waiting_tasks += 1
@@ -419,7 +505,17 @@ class Stage:
         if until is not None:
             self.hold(live, Rule.RETRY, until)
         self.actions.append(
-            Enqueue(live.run, live.state, live.attempt, live.session.epoch, until, cut, error)
+            Enqueue(
+                live.run,
+                live.state,
+                live.attempt,
+                live.session.epoch,
+                until,
+                cut,
+                error,
+                self._standing(live, until),
+                ended=True,
+            )
         )
 
     def release_hold(self, live: LiveRun) -> None:
@@ -427,10 +523,13 @@ class Stage:
         live.held = None
         live.alarm = None
         live.state = advance(live.state, _QUEUED)
-        self.actions.append(Enqueue(live.run, _QUEUED, live.attempt, live.session.epoch))
+        self.note_place(live)
 
-    def drop_out(self, live: LiveRun) -> None:
-        """Take a waiting run out of wherever it waits: line, buffer, or not yet due."""
+    def drop_out(self, live: LiveRun) -> Buffer | None:
+        """Take a waiting run out of wherever it waits: line, buffer, or not yet due.
+
+        Answers the window that it leaves open, if it was its latest message.
+        """
         session = live.session
         if live.held is Rule.NOT_DUE:
             session.later -= 1
@@ -438,9 +537,12 @@ class Stage:
             assert session.buffers is not None
             for buffer in tuple(session.buffers.values()):
                 if live in buffer.messages:
+                    latest = buffer.messages[-1] is live
                     buffer.messages.remove(live)
                     if not buffer.messages:
                         self.close_buffer(session, buffer.key)
+                    elif latest:
+                        return buffer
         elif not live.absorbed:
             if session.posted is live:
                 session.posted = None
@@ -448,6 +550,7 @@ class Stage:
             session.waiting.remove(live)
             if live.ties is not None:
                 self._withdraw_offer(live)
+        return None
 
     def close_buffer(self, session: SessionQueue, key: tuple[object, ...]) -> list[LiveRun]:
         """Remove a debounce buffer and hand out what is in it."""
@@ -461,8 +564,10 @@ class Stage:
 
     def finish_waiting(self, live: LiveRun, state: State, reason: Reason, error: str = "") -> None:
         """End a run that was not running."""
-        self.drop_out(live)
+        window = self.drop_out(live)
         self.finish(live, Outcome(state, reason, error=error))
+        if window is not None:
+            self.note_pending(window.messages[-1], window.closes_at, window.latest_at)
 
     def finish(self, live: LiveRun, outcome: Outcome) -> None:
         """The run has its one outcome (R-2). It holds nothing any more."""
@@ -507,12 +612,13 @@ class Stage:
         live.width = first.width
         if place_of is not None:
             live.order, live.place, live.rank = place_of.order, place_of.place, place_of.rank
+            live.after, live.turn = place_of.after, place_of.turn
             live.queued_at, live.starts_before = place_of.queued_at, place_of.starts_before
         if first.parent is not None:
             self.adopt(first.parent, live)
         for part in parts:
             lending.pass_on_wait(part, live)
-        self.actions.append(Merge(run, first.session.epoch))
+        self.actions.append(Merge(run, first.session.epoch, first.session.seen))
         for part in parts:
             self.finish(part, Outcome(State.CANCELLED, Reason.MERGED, into=run.id))
         return live
@@ -530,6 +636,7 @@ class Stage:
         for other in parts[1:]:
             self.drop_out(other)
         together = self.merge(parts, place_of=live)
+        self.note_place(together)
         self.floor.replace(live, together)
         return together
 
@@ -651,6 +758,11 @@ class Stage:
         """An idle session costs nothing (S-4): what must outlive it was handed to the store before."""
         for session in [session for session in self.sessions.values() if session.is_idle]:
             del self.sessions[session.key]
-            if session.quiet_alarm is not None:
-                self.alarms.cancel(session.quiet_alarm)
+            self.silence_session(session)
             self.actions.append(Release(session.key, session.epoch, session.seen))
+
+    def silence_session(self, session: SessionQueue) -> None:
+        """The session is not this node's any more."""
+        if session.quiet_alarm is not None:
+            self.alarms.cancel(session.quiet_alarm)
+            session.quiet_alarm = None

@@ -70,7 +70,9 @@ def lane_views(kernel: Kernel) -> tuple[LaneView, ...]:
     for live in stage.attempts.values():
         running[live.lane.name] += 1
     return tuple(
-        LaneView(name, lane.width, running[name], waiting[name], lane.reserve, lane.started)
+        LaneView(
+            name, lane.settings.width, running[name], waiting[name], lane.reserve, lane.started
+        )
         for name, lane in stage.floor.lanes.items()
     )
 

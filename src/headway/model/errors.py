@@ -120,6 +120,30 @@ class NotRunning(Unavailable):
         super().__init__("Headway is not running: use 'async with hw:' or 'await hw.start()' first")
 
 
+class StoreUnavailable(Unavailable):
+    """The store cannot be reached or cannot write just now; what was acknowledged before is safe."""
+
+    code = "store_unavailable"
+
+    def __init__(self, store: str, reason: str, advice: str = "") -> None:
+        self.store = store
+        self.reason = reason
+        self.advice = advice
+        super().__init__(f"{store}: {reason}{f'; {advice}' if advice else ''}")
+
+
+class StoreRefused(Refused):
+    """The store cannot be used as it is: a wrong address, password, file or version."""
+
+    code = "store_refused"
+
+    def __init__(self, store: str, reason: str, advice: str = "") -> None:
+        self.store = store
+        self.reason = reason
+        self.advice = advice
+        super().__init__(f"{store}: {reason}{f'; {advice}' if advice else ''}")
+
+
 class WrongLoop(Refused):
     """The engine was asked from another event loop or thread than its own."""
 

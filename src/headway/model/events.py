@@ -190,6 +190,64 @@ class NodeBroken(Event, frozen=True):
     error: str
 
 
+class NodeDead(Event, frozen=True):
+    """Another node showed no sign of life for a whole lease; its sessions are free for others."""
+
+    notable = True
+
+    node: int
+
+
+class NodeFenced(Event, frozen=True):
+    """This node could not renew its lease in time, so it stopped its own attempts."""
+
+    notable = True
+
+    node: int
+
+
+class NodeDied(Event, frozen=True):
+    """This node learned that others had declared it dead; it begins anew and owns nothing."""
+
+    notable = True
+
+    node: int
+
+
+class SessionsLost(Event, frozen=True):
+    """Other nodes decide for sessions that were this node's; nothing of them goes on here."""
+
+    notable = True
+
+    count: int
+
+
+class StoreAway(Event, frozen=True):
+    """The store cannot be reached: what was decided is kept and tried again."""
+
+    notable = True
+
+    error: str
+
+
+class StoreBack(Event, frozen=True):
+    """The store can be reached again."""
+
+    notable = True
+
+
+class DeliveryFailed(Event, frozen=True):
+    """A channel did not take something from the outbox. Without `again_at` it is a dead letter."""
+
+    notable = True
+
+    delivery: str
+    run_id: RunId
+    channel: str
+    error: str
+    again_at: Instant | None = None
+
+
 class CallbackFailed(Event, frozen=True):
     """A function given by the user raised or was too slow; the scheduler goes on without it."""
 
@@ -228,6 +286,13 @@ CATALOGUE: tuple[type[Event], ...] = (
     NodeDraining,
     NodeRestarted,
     NodeBroken,
+    NodeDead,
+    NodeFenced,
+    NodeDied,
+    SessionsLost,
+    StoreAway,
+    StoreBack,
+    DeliveryFailed,
     CallbackFailed,
     EventsMissed,
 )

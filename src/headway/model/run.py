@@ -69,6 +69,10 @@ class Run(Value, frozen=True):
     retries: int = 0
     preemptible: bool = False
     parent: RunId | None = None
+    ancestors: tuple[RunId, ...] = ()
+    """All runs above it, the first one asked for first; empty unless a turn started it."""
+    root: SessionKey | None = None
+    """The session of the first of its ancestors: a stop there reaches this run too (X-3)."""
     trace_id: str = ""
     idempotency_key: str | None = None
     overflow: tuple[str, ...] = ()

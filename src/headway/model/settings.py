@@ -39,6 +39,8 @@ class LaneSettings(Value, frozen=True):
     width: Count
     reserve: Count = 0
     budget: Budget = Budget()
+    cluster_limit: Positive | None = None
+    """How many of its runs go at once over all nodes, exactly (L-8). None: only the width of each node counts."""
 
 
 class AgentSettings(Value, frozen=True):
@@ -137,5 +139,19 @@ class Settings(Value, frozen=True):
     """The memory store forgets the oldest finished runs beyond this number."""
     idle_sessions: Count = 1_000
     """How many sessions a node keeps at hand before it gives the idle ones among them back."""
+    lease: Length = 30 * SECOND
+    """How long a node that shows no sign of life may act; then others take its work over (D-3)."""
+    renew_every: Length = 5 * SECOND
+    """How often a node shows a sign of life: it renews its lease (D-3)."""
+    poll_every: Length = 5 * SECOND
+    """How often a node looks for work it was not told of (D-5)."""
+    put_back_after: Length = SECOND
+    """A session that was claimed and could not start within this goes back, if other nodes could take it."""
+    live_runs: Positive = 10_000
+    """How many unfinished runs a node holds before it leaves new ones in the store until there is room."""
+    verdict_within: Length = 250 * MILLISECOND
+    """How long a submission waits for the verdict of the node that owns its session (D-10)."""
+    prune_every: Length = MINUTE
+    """How often a durable store forgets what is past its retention."""
     cutoff_memory: Length = DAY
     """How long the memory store remembers the cutoff of a `/stopall`."""

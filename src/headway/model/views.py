@@ -1,5 +1,10 @@
 """What readers see: snapshots of runs, lanes and sessions, and why a run waits."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
 from headway.model.outcome import Outcome
 from headway.model.run import AgentName, LaneName, QueueOptions, Run, RunId, SessionKey
 from headway.model.time import Instant, Span, instant_text, span_text
@@ -42,6 +47,37 @@ class SessionView(Value, frozen=True):
     waiting: tuple[RunId, ...] = ()
     debouncing: tuple[RunId, ...] = ()
     options: QueueOptions | None = None
+
+
+class NodeView(Value, frozen=True):
+    """A node, as the store knows it."""
+
+    id: int
+    name: str
+    started_at: Instant
+    counter: int
+    lease: Span
+    ended: str = ""
+    """Empty while it lives; else how it ended: `retired` or `dead`."""
+    sessions: int = 0
+    running: int = 0
+
+
+class StoreStatus(Value, frozen=True):
+    """What a store is at, read without changing anything."""
+
+    store: str
+    """Its address, without a password."""
+    version: int
+    """0: there is nothing yet."""
+    newest: int
+    """The version that this program brings it to."""
+    pending: tuple[str, ...] = ()
+    """The migrations that are still to run, in order."""
+    runs: Mapping[State, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """How many runs there are, by state."""
+    size: int = 0
+    """Bytes on disk."""
 
 
 class Why(Value, frozen=True):
@@ -101,5 +137,7 @@ _SENTENCES: dict[Rule, str] = {
     Rule.LANE_RESERVED: "the free slots of lane {lane} are reserved for interactive work",
     Rule.LANE_FULL: "lane {lane} is full",
     Rule.DRAINING: "the node is draining: it starts nothing new",
+    Rule.SUSPENDED: "the node cannot reach its store in time, so it starts nothing",
+    Rule.ELSEWHERE: "another node decides for session {session}, or one will as soon as it has room",
     Rule.STARTING: "about to start",
 }

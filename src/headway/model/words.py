@@ -122,4 +122,6 @@ class Rule(Word):
     LANE_RESERVED = "lane_reserved"
     LANE_FULL = "lane_full"
     DRAINING = "draining"
+    SUSPENDED = "suspended"
+    ELSEWHERE = "elsewhere"
     STARTING = "starting"

@@ -9,10 +9,10 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from headway.core.actions import Done, Ended, Failed, Start
+from headway.core.actions import Done, Ended, Failed, NotBegun, Start
 from headway.core.kernel import Kernel
 from headway.model.errors import TurnOver
-from headway.model.run import AgentName, RunId, SessionKey
+from headway.model.run import AgentName, Run, SessionKey
 from headway.model.words import Cut, Reason
 from headway.ports import Clock, Desk
 from headway.runtime.herald import Herald
@@ -45,6 +45,8 @@ class Attempts:
         self.before: list[Hook] = []
         self.jitter = new_jitter()
         """Draws a number from 0 to 1 for the delay of a retry; tests put a seeded one here."""
+        self.may_begin: Callable[[], bool] | None = None
+        """Whether the node may act just now: asked right before a runner is called (D-3)."""
         self._turns: dict[int, Turn] = {}
         self._left_behind: dict[int, Turn] = {}
         self._interrupted: KeyboardInterrupt | None = None
@@ -56,12 +58,12 @@ class Attempts:
     def get(self, ticket: int) -> Turn | None:
         return self._turns.get(ticket)
 
-    def parent_of(self, ticket: int) -> RunId:
+    def parent_of(self, ticket: int) -> Run:
         """The run of a turn that may still start others (X-3)."""
         turn = self._turns.get(ticket)
         if turn is None or turn.over or turn.cut is not None:
-            raise TurnOver(RunId("" if turn is None else turn.id))
-        return turn.id
+            raise TurnOver("" if turn is None else turn.id)
+        return turn.run
 
     def begin(self, start: Start, loop: asyncio.AbstractEventLoop) -> None:
         ticket = start.ticket
@@ -73,7 +75,7 @@ class Attempts:
     def cancel(self, ticket: int, cut: Cut) -> None:
         """Ask an attempt to end. One that has not taken its first step sees it then."""
         turn = self._turns.get(ticket)
-        if turn is None:
+        if turn is None or turn.cut is Cut.LOST:
             return
         turn.cut = cut
         if turn.begun and turn.task is not None:
@@ -90,6 +92,12 @@ class Attempts:
     def cancel_all(self) -> None:
         for ticket in tuple(self._turns):
             self.cancel(ticket, Cut.LOST)
+
+    def leave_all_behind(self) -> None:
+        """Nothing goes on here: ask all to end, and wait for none, not even for threads."""
+        for ticket in tuple(self._turns):
+            self.cancel(ticket, Cut.LOST)
+            self.leave_behind(ticket)
 
     def leave_behind(self, ticket: int) -> None:
         turn = self._turns.pop(ticket, None)
@@ -114,7 +122,9 @@ class Attempts:
         ended: Ended
         try:
             if turn.cut is not None or (self.before and not await self._gate(turn)):
-                ended = Failed("cancelled before it began")
+                ended = NotBegun() if turn.cut is Cut.LOST else Failed("cancelled before it began")
+            elif self.may_begin is not None and not self.may_begin():
+                ended = NotBegun()
             else:
                 ended = Done(reply_of(await self.runners[turn.run.agent].run(turn)))
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome

@@ -2,10 +2,19 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
-from headway.model.time import SECOND, Instant
+from headway.model.time import SECOND, Instant, Span
+from headway.ports import Clock
 
 _monotonic_ns = time.monotonic_ns
+_LARGEST_STEP_BACK_NS = 50_000_000
+
+
+def _boot_ns() -> int:
+    """Unlike the monotonic clock, this one goes on while the machine is suspended, where there is one."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)
 
 
 class SystemClock:
@@ -17,6 +26,14 @@ class SystemClock:
     def now(self) -> Instant:
         return (_monotonic_ns() + self._offset_ns) // 1_000
 
+    def elapsed(self) -> Instant:
+        return _boot_ns() // 1_000
+
+    def follow(self, at: Instant, ago: Span) -> None:
+        """Go by another clock, which showed this so long ago: forward at once, backward only in small steps."""
+        ahead_ns = (at + ago - self.now()) * 1_000
+        self._offset_ns += max(ahead_ns, -_LARGEST_STEP_BACK_NS)
+
 
 class LoopClock:
     """The time of an event loop, counted from a given instant; virtual if the loop's is."""
@@ -27,6 +44,14 @@ class LoopClock:
 
     def now(self) -> Instant:
         return self._origin + round(self._loop.time() * SECOND)
+
+    def elapsed(self) -> Instant:
+        return round(self._loop.time() * SECOND)
+
+
+def follow_time(clock: Clock) -> Callable[[Instant, Span], None] | None:
+    """How a clock is made to go by the store's, if it can be: one that tests drive cannot."""
+    return clock.follow if isinstance(clock, SystemClock) else None
 
 
 def clock_for(loop: asyncio.AbstractEventLoop) -> SystemClock | LoopClock:

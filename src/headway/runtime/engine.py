@@ -1,8 +1,8 @@
-"""The engine: tells the kernel what happened, stores what it decided, then carries it out.
+"""The engine: one node. It tells the kernel what happened, and has stored and carried out what it decided.
 
-One task, the scribe, does the storing and carrying out; everything else only tells the kernel and wakes the
-scribe. So what happens in one turn of the event loop is stored as one batch, and nothing is acted on before it
-is stored.
+What is the engine's own: checking and admitting requests, orders to sessions, and taking sessions in and giving
+them up as the store says who owns them. The scribe stores, the carrier carries out, the membership keeps the
+lease, the claims look for work, the follower learns what other nodes decided.
 """
 
 import asyncio
@@ -11,39 +11,32 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 
 import msgspec
 
-from headway.core.actions import (
-    Abandon,
-    Action,
-    AskEstimate,
-    CancelAttempt,
-    Enqueue,
-    Finish,
-    Merge,
-    NoteHold,
-    NoteLate,
-    NoteWait,
-    Release,
-    Remember,
-    Start,
-    Steer,
-    Stopped,
-    Unsteer,
-    session_of,
-)
+from headway.core.actions import Action, Deliver, Finish, Release, Stopped
 from headway.core.kernel import Kernel
 from headway.core.request import Composer
-from headway.core.session import with_options
 from headway.core.why import explain, lane_views, queue_status, session_views
 from headway.model.errors import (
     InvalidInput,
-    InvariantBroken,
     NotFound,
     NotRunning,
     TurnOver,
+    Unavailable,
     UnknownName,
     WrongLoop,
 )
-from headway.model.outcome import Outcome, error_of
+from headway.model.outcome import Outcome, Reply, error_of
+from headway.model.places import (
+    Answer,
+    Cancel,
+    Clear,
+    Command,
+    Configure,
+    Delivery,
+    Holding,
+    Order,
+    Stop,
+    StopAll,
+)
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, Run, RunId, SessionKey
 from headway.model.settings import (
     LANE_ALIASES,
@@ -53,74 +46,170 @@ from headway.model.settings import (
     Settings,
 )
 from headway.model.time import SECOND, Instant, Span
-from headway.model.views import LaneView, RunView, SessionView, Why
-from headway.model.words import Reason, State
-from headway.ports import Admission, Clock, Duplicate, Granted, RunPage, RunQuery, Store
+from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
+from headway.model.words import WAITING_STATES, Drop, Mode, Reason, Rule, Source, State
+from headway.ports import (
+    Admission,
+    Clock,
+    Duplicate,
+    Elsewhere,
+    Granted,
+    Hint,
+    Recorded,
+    RunPage,
+    RunQuery,
+    Store,
+    TurnedAway,
+)
 from headway.runtime.attempts import Attempts
 from headway.runtime.bus import Bus
 from headway.runtime.callbacks import Callbacks, TokenEstimate
+from headway.runtime.carrier import Carrier
+from headway.runtime.claims import Claims
+from headway.runtime.clock import follow_time
+from headway.runtime.courier import Channel, Courier
+from headway.runtime.follower import Follower
 from headway.runtime.handle import Handle
 from headway.runtime.herald import Herald
 from headway.runtime.ids import RunIds
+from headway.runtime.membership import Membership
+from headway.runtime.permits import Permits
 from headway.runtime.replies import describe
+from headway.runtime.scribe import Scribe, of_other_sessions
 from headway.turn import Runner, current_turn
+
+_LEFT = Outcome(State.CANCELLED, Reason.DRAINING, error="left in the store for the next start")
+_PRUNED_AT_ONCE = 500
+_CHORE_PAUSE_S = 1.0
 
 
 class Engine:
     """One node: its kernel, its store, and the attempts that run here."""
 
-    def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
+    def __init__(self, settings: Settings, store: Store, clock: Clock, name: str = "") -> None:
         self.settings = settings
+        self.name = name
         self.bus = Bus()
-        self.kernel = Kernel(settings, clock.now())
+        self.kernel = kernel = Kernel(settings, clock.now())
         self._herald = Herald(self.bus, clock)
-        self.attempts = Attempts(self, self.kernel, clock, self._wake, self._fail, self._herald)
-        self.incarnation = 1
-        self.callbacks = Callbacks(self._herald, settings.callback_within)
         self._store = store
         self._clock = clock
-        self._lanes = self.kernel.stage.floor.lanes
+        self.attempts = Attempts(self, kernel, clock, self._wake, self._fail, self._herald)
+        self.incarnation = 1
+        self.callbacks = Callbacks(self._herald, settings.callback_within)
+        self._courier = Courier(store, clock, self._herald)
+        self._carrier = Carrier(
+            self,
+            self.attempts,
+            self.callbacks,
+            self._herald,
+            self.bus,
+            estimate=self._ask_estimate,
+            delivers=self._courier.look,
+            follow=self._follow if store.durable else None,
+        )
+        self._handles = self._carrier.handles
+        self._scribe = Scribe(
+            kernel,
+            store,
+            clock,
+            self.attempts,
+            self._herald,
+            prepare=self._with_replies,
+            carry_out=self._carry_out,
+            recorded=self._recorded,
+            rested=self._rested,
+            fail=self._fail,
+        )
+        self._membership = Membership(
+            self, store, clock, settings, self._herald, follow_time(clock)
+        )
+        self._permits = Permits(kernel, store, clock, self._wake)
+        self._claims = Claims(
+            kernel,
+            store,
+            clock,
+            settings,
+            alone=lambda: self._membership.alone,
+            agents=lambda: list(self.attempts.runners),
+            take_in=self._take_in,
+            put_back=self._put_back,
+            scribe=self._scribe,
+            follow=self._poll,
+        )
+        self._follower = Follower(store, self._carrier, lambda run_id: run_id in kernel.stage.runs)
+        self._lanes = kernel.stage.floor.lanes
         self._ids = RunIds.for_node(clock.now())
         self._agents: dict[AgentName, AgentSettings] = {}
         self._composers: dict[str, Composer] = {}
-        self._handles: dict[RunId, Handle] = {}
+        self._asking: dict[RunId, bool] = {}
+        """Runs on their way into the store, and whether the kernel has met them already by another way."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._scribe: asyncio.Task[None] | None = None
-        self._nudge: asyncio.Future[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at: Instant | None = None
-        self._unstored: list[asyncio.Future[None]] = []
-        self._storing: list[asyncio.Future[None]] = []
-        """Those who wait for the batch that is being stored, or for the next one."""
-        self._resting: list[asyncio.Future[None]] = []
-        self._kept_idle = 0
+        self._services: list[asyncio.Task[None]] = []
+        self._closed: asyncio.Future[None] | None = None
 
     # Life.
 
     async def start(self) -> None:
-        if self._scribe is not None:
+        if self._loop is not None:
             return
-        await self._store.open()
+        await self._store.open(self._hear)
+        try:
+            await self._begin()
+        except BaseException:
+            await self._store.close()
+            raise
+
+    async def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
         self.kernel.set_gated(bool(self.attempts.before))
-        self._loop = asyncio.get_running_loop()
-        self._scribe = self._loop.create_task(self._write(), name="headway-scribe")
-        self._scribe.add_done_callback(self._scribe_ended)
+        self._store.set_limits(self.kernel.stage.floor.limits)
+        await self._membership.join(self.name)
+        self._loop = self._carrier.loop = loop
+        self._closed = loop.create_future()
+        self._scribe.start(loop)
+        self._serve(self._permits.run())
+        self._serve(self._courier.run())
+        if self._store.durable:
+            self.attempts.may_begin = self._membership.holds
+            self._serve(self._membership.run())
+            self._serve(self._follower.run())
+            self._serve(self._prune())
+            self._serve(self._claims.run())
+
+    def _serve(self, service: Coroutine[object, object, None]) -> None:
+        """A service runs as long as the node does. One that breaks breaks the node, loudly."""
+        task = self._running_loop().create_task(service)
+        task.add_done_callback(self._service_ended)
+        self._services.append(task)
+
+    def _service_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
 
     async def drain(self, grace: Span | None = None, *, keep_waiting: bool | None = None) -> None:
         """Take nothing new, let running work finish within the grace, then cut it (L-5)."""
         loop = self._running_loop()
-        if self._scribe is None:
+        if not self._scribe.running:
             raise NotRunning
         kernel = self.kernel
+        self._claims.open = False
         keep = self._store.durable if keep_waiting is None else keep_waiting
         kernel.drain(self._clock.now(), keep_waiting=keep)
         self._herald.draining(len(self.attempts))
         self._wake()
         grace = self.settings.drain_grace if grace is None else grace
-        await self._rest(loop.time() + grace / SECOND)
+        await self._scribe.rest(loop.time() + grace / SECOND)
         if self.attempts:
             kernel.cut_all(self._clock.now())
-            await self._rest(None)
+            await self._scribe.rest(self._latest_rest())
+
+    def _latest_rest(self) -> float | None:
+        """When to wait no longer for a store that is away: by then others have taken everything over."""
+        if not self._store.durable:
+            return None
+        settings = self.settings
+        return self._running_loop().time() + (settings.lease + settings.cancel_grace) / SECOND
 
     async def restart(self, grace: Span | None = None) -> None:
         """Drain, then come back as a new incarnation: late results of the old one touch nothing (L-6).
@@ -132,33 +221,67 @@ class Engine:
 
     async def _restart(self, grace: Span | None) -> None:
         await self.drain(grace, keep_waiting=True)
+        if self._store.durable:
+            await self._membership.rejoin()
         self.kernel.reset(self._clock.now())
         self.incarnation += 1
         self._herald.restarted(self.incarnation)
+        self._claims.open = True
+        self._claims.hear(Hint.ALL)
         self._wake()
 
     async def close(self, grace: Span | None = None) -> None:
         """Drain and end. Safe to call twice."""
         self._not_in_a_turn("close")
-        scribe = self._scribe
-        if scribe is not None:
+        if self._scribe.running:
             await self.drain(grace)
-            self._scribe = None
-            scribe.cancel()
-            await asyncio.wait((scribe,))
-            self._quiet_down()
+            await self._scribe.stop()
+            await self._end_services()
+            await self._leave()
         if self._loop is not None:
             self._loop = None
             await self._store.close()
+            if self._closed is not None and not self._closed.done():
+                self._closed.set_result(None)
+
+    async def _leave(self) -> None:
+        """What waits is free for others and the next start. If the store cannot be told, the lease tells it."""
+        self._quiet_down()
+        if self._store.durable:
+            self._carrier.settle_all(_LEFT)
+            try:
+                await self._store.retire()
+            except Unavailable as away:
+                self._herald.store_away(str(away))
+
+    async def ended(self) -> None:
+        """Wait until the node was closed. Raises if it broke."""
+        if self._closed is None:
+            raise NotRunning
+        await asyncio.shield(self._closed)
+
+    async def _end_services(self) -> None:
+        services, self._services = self._services, []
+        for service in services:
+            service.cancel()
+        if services:
+            await asyncio.wait(services)
 
     # Registration.
 
-    def register(self, name: AgentName, runner: Runner, settings: AgentSettings) -> None:
-        self.attempts.runners[name] = runner
+    def register(self, name: AgentName, runner: Runner | None, settings: AgentSettings) -> None:
+        """An agent that runs here or, without a runner, on other nodes only."""
+        if runner is not None:
+            self.attempts.runners[name] = runner
+            self._claims.hear(Hint.WORK)
         self._agents[name] = settings
         self._composers[name] = Composer(name, settings)
         self.kernel.set_agent(name, settings, self._clock.now())
         self._wake()
+
+    def add_channel(self, name: str, channel: Channel | None) -> None:
+        """Replies to messages from there go into the outbox and from it to this channel, here or elsewhere."""
+        self._courier.add(name, channel)
 
     def set_estimate(self, estimate: TokenEstimate | None) -> None:
         self.callbacks.estimate = estimate
@@ -181,59 +304,127 @@ class Engine:
             composer = self._composers[agent]
         except (KeyError, TypeError):
             raise UnknownName("agent", str(agent), self._agents) from None
-        if self._scribe is None:
+        if not self._scribe.running:
             raise NotRunning
         if get_running_loop() is not self._loop:
             raise WrongLoop
-        parent_id = self.attempts.parent_of(parent) if parent else None
-        run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_id)
+        parent_run = self.attempts.parent_of(parent) if parent else None
+        run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_run)
         if run.lane not in self._lanes:
             lane = self.kernel.stage.floor.lane(run.lane)
             run = msgspec.structs.replace(run, lane=lane.name)
-        if parent_id is None and self.kernel.stage.draining:
+        if parent_run is None and self.kernel.stage.draining:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
         retry = len(options) > 1 and options.get("on_repeat") == "retry"
+        if self._store.durable:
+            return self._submit_later(run, parent, retry=retry)
         admission = self._store.admit(run, retry)
         if type(admission) is Granted:
             return self._submit(run, admission, run.submitted_at, parent)
-        return self._submit_later(run, admission, parent)
+        return self._submitted(run, admission, parent)
 
-    async def _submit_later(
+    async def _submitted(
         self, run: Run, admission: Admission | Awaitable[Admission], parent: int
     ) -> Handle:
-        if not isinstance(admission, Granted | Duplicate):
+        """A store in memory knows the run already, or takes its time."""
+        if isinstance(admission, Awaitable):
             admission = await admission
         if isinstance(admission, Granted):
             return self._submit(run, admission, self._clock.now(), parent)
-        earlier = await self._handle_of(admission.run_id)
-        return earlier.shared(parent)
+        assert isinstance(admission, Duplicate)
+        return (await self._handle_of(admission.run_id)).shared(parent)
 
-    def _submit(self, run: Run, granted: Granted, now: Instant, parent: int) -> Handle:
+    async def _submit_later(self, run: Run, parent: int, *, retry: bool) -> Handle:
+        """Durable first. Its session may turn out to be another node's, or to have news that come before it."""
+        if self._scribe.away is not None:
+            raise self._scribe.away
         handle = self._handles[run.id] = Handle(self, run.id, parent)
+        self._asking[run.id] = False
+        admission: Admission | None = None
+        try:
+            admission = await self._admission(run, retry=retry)
+        finally:
+            met = self._asking.pop(run.id)
+            if not isinstance(admission, Granted | Elsewhere):
+                self._handles.pop(run.id, None)
+        match admission:
+            case Duplicate(earlier):
+                return (await self._handle_of(earlier)).shared(parent)
+            case TurnedAway(outcome):
+                raise _refusal(run, outcome)
+            case Granted():
+                if met:
+                    return _taken(run, handle)
+                return self._submit_granted(run, admission, handle)
+            case Elsewhere(_, owned):
+                if self.bus.heard:
+                    self._herald.submitted(run)
+                if not owned:
+                    self._claims.left_in_store()
+                elif self._may_be_refused(run):
+                    await self._follower.verdict(handle, self.settings.verdict_within)
+                return _taken(run, handle)
+
+    async def _admission(self, run: Run, *, retry: bool) -> Admission:
+        claim = run.agent in self.attempts.runners and self._claims.may_claim(run, run.submitted_at)
+        try:
+            admission = self._store.admit(run, retry, claim)
+            return await admission if isinstance(admission, Awaitable) else admission
+        except BaseException:
+            self._claims.in_doubt()
+            raise
+
+    def _submit_granted(self, run: Run, granted: Granted, handle: Handle) -> Handle:
+        """The session is ours. What came before this run and was not seen yet comes first."""
+        if not self._is_next(run.session, granted):
+            self._claims.look_at((run.session,))
+            return handle
+        return self._submit(run, granted, self._clock.now(), 0, handle)
+
+    def _is_next(self, key: SessionKey, granted: Granted) -> bool:
+        """Whether nothing has come in the session that this node has not seen."""
+        session = self.kernel.stage.sessions.get(key)
+        if session is not None:
+            return granted.epoch == session.epoch and granted.seq == session.seen + 1
+        epoch, seen = self._scribe.releasing.get(key, (0, 0))
+        return granted.fresh or (granted.epoch == epoch and seen > 0 and granted.seq == seen + 1)
+
+    def _submit(
+        self, run: Run, granted: Granted, now: Instant, parent: int, handle: Handle | None = None
+    ) -> Handle:
+        if handle is None:
+            handle = self._handles[run.id] = Handle(self, run.id, parent)
         if self.bus.heard:
             self._herald.submitted(run)
         refused = self.kernel.submit(run, now, granted.epoch, granted.seq, granted.memory)
-        if self._nudge is not None:
-            self._wake()
+        self._wake()
         if refused is not None:
-            if run.parent is not None and refused.reason is Reason.STOPPED:
-                raise TurnOver(run.parent)
-            raise error_of(run.id, refused)
+            raise _refusal(run, refused)
         return handle
+
+    def _may_be_refused(self, run: Run) -> bool:
+        """Whether the owner's verdict could be a refusal, so that it is worth waiting for."""
+        if run.source is not Source.MESSAGE:
+            return False
+        settings = self.kernel.queue_settings(run.queue, run.route)
+        return settings.mode is Mode.REJECT or settings.drop is Drop.NEW
 
     # Stopping.
 
     async def cancel(self, run_id: RunId) -> Stopped:
-        stopped = self.kernel.cancel(run_id, self._clock.now())
-        await self._stored()
-        if stopped.nothing and await self._store.find(run_id) is None:
-            raise NotFound(run_id)
-        return stopped
+        live = self.kernel.stage.runs.get(run_id)
+        if live is not None:
+            session = live.run.session
+        else:
+            view = await self.find(run_id)
+            if view.outcome is not None:
+                return Stopped()
+            session = view.run.session
+        return _stopped(await self._order(session, Cancel(run_id)))
 
     async def stop(self, session: SessionKey) -> Stopped:
-        stopped = self.kernel.stop(session, self._clock.now())
+        stopped = _stopped(await self._order(session, Stop()))
         self._herald.stopped(session, stopped, everything=False)
-        await self._stored()
         return stopped
 
     async def stop_all(
@@ -244,56 +435,49 @@ class Engine:
         message_id: str | None = None,
         route: Route | None = None,
     ) -> Stopped:
-        granted = await self._store.recall(session)
-        stopped = self.kernel.stop_all(
-            session,
-            self._clock.now(),
-            sent_at=sent_at,
-            message_id=message_id,
-            route=route,
-            epoch=granted.epoch,
-            seq=granted.seq,
-            memory=granted.memory,
-        )
+        sent_at = self._clock.now() if sent_at is None else sent_at
+        stopped = _stopped(await self._order(session, StopAll(sent_at, message_id, route)))
         self._herald.stopped(session, stopped, everything=True)
-        await self._stored()
         return stopped
 
-    async def _stored(self) -> None:
-        """Wait until what was decided so far is kept: only then is a stop or a setting acknowledged."""
-        if self.kernel.stage.actions:
-            if self._scribe is None:
-                raise NotRunning
-            stored: asyncio.Future[None] = self._running_loop().create_future()
-            self._unstored.append(stored)
+    async def _order(self, session: SessionKey, command: Command) -> Answer:
+        """Give the session's owner an order, and wait until it was carried out and that is stored."""
+        if not self._scribe.running:
+            raise NotRunning
+        order = Order(self._ids.next(), session, command)
+        answered: asyncio.Future[Answer] = self._running_loop().create_future()
+        self._carrier.orders[order.id] = answered
+        try:
+            try:
+                placed = await self._store.order(order)
+            except BaseException:
+                self._claims.in_doubt()
+                raise
+            if placed is None:
+                return Answer()
+            if isinstance(placed, Granted):
+                self._carry_order(msgspec.structs.replace(order, seq=placed.seq), placed)
+            elif not placed.owned:
+                self._claims.hear(Hint.WORK)
+            return await answered
+        finally:
+            self._carrier.orders.pop(order.id, None)
+
+    def _carry_order(self, order: Order, granted: Granted) -> None:
+        if self._is_next(order.session, granted) or not self._store.durable:
+            self.kernel.carry_out(order, granted.epoch, granted.memory, self._clock.now())
             self._wake()
-            await stored
+        else:
+            self._claims.look_at((order.session,))
 
     async def clear_session(self, session: SessionKey) -> int:
-        ended = self.kernel.clear(session, self._clock.now())
-        await self._stored()
-        return ended
+        return (await self._order(session, Clear())).waiting
 
     async def configure(
         self, session: SessionKey, options: QueueOptions | None, *, change: bool = False
     ) -> None:
         """Set the session's own options; as a change, what they do not say stays as it was."""
-        granted = await self._store.recall(session)
-        if change and options is not None:
-            known = self.kernel.stage.sessions.get(session)
-            memory = known.memory if known is not None else granted.memory
-            if memory is not None and memory.options is not None:
-                options = with_options(memory.options, options)
-        self.kernel.configure(
-            session,
-            options,
-            self._clock.now(),
-            epoch=granted.epoch,
-            seq=granted.seq,
-            memory=granted.memory,
-        )
-        self._wake()
-        await self._stored()
+        await self._order(session, Configure(options, change))
 
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         memory = await self._store.memory_of(session)
@@ -309,7 +493,7 @@ class Engine:
             lane = self.kernel.stage.floor.lanes.get(LANE_ALIASES.get(name, name))
             known = LaneSettings(change) if lane is None else lane.settings
             reserve = min(known.reserve, change)
-            settings = LaneSettings(change, reserve, known.budget)
+            settings = msgspec.structs.replace(known, width=change, reserve=reserve)
         self.kernel.set_lane(name, settings, self._clock.now())
         self._herald.lane_changed(name, settings)
         self._wake()
@@ -325,6 +509,7 @@ class Engine:
 
     def set_limits(self, limits: Limits) -> None:
         self.kernel.set_limits(limits, self._clock.now())
+        self._store.set_limits(limits)
         self._herald.limits_changed(limits)
         self._wake()
 
@@ -335,6 +520,14 @@ class Engine:
 
     def sessions(self) -> tuple[SessionView, ...]:
         return session_views(self.kernel)
+
+    async def nodes(self) -> Sequence[NodeView]:
+        return await self._store.nodes()
+
+    @property
+    def number(self) -> int:
+        """This incarnation's number among all nodes of the store."""
+        return self._membership.number
 
     async def runs(self, query: RunQuery) -> RunPage:
         return await self._store.list(query)
@@ -353,7 +546,20 @@ class Engine:
         self.kernel.time_passed(self._clock.now())
         self._wake()
         why = explain(self.kernel, run_id)
-        return Why(run_id, (await self.find(run_id)).state) if why is None else why
+        if why is not None:
+            return why
+        view = await self.find(run_id)
+        if view.state not in WAITING_STATES or run_id in self.kernel.stage.runs:
+            return Why(run_id, view.state)
+        run = view.run
+        return Why(
+            run_id,
+            view.state,
+            Rule.ELSEWHERE,
+            lane=run.lane,
+            agent=run.agent,
+            session=run.session,
+        )
 
     # What turns and handles ask (ports.Desk).
 
@@ -379,6 +585,16 @@ class Engine:
             self._herald.steered(message, turn)
         return taken
 
+    def say(self, ticket: int, text: str) -> None:
+        """Something for the run's channel before its reply; it counts only while the attempt does (X-4)."""
+        live = self.kernel.stage.attempts.get(ticket)
+        if live is None or live.run.route is None:
+            return
+        delivery = self._delivery(live.run, self._ids.next(), Reply(text), live.session.epoch)
+        if delivery is not None:
+            self.kernel.stage.actions.append(delivery)
+            self._wake()
+
     async def delegate(
         self, ticket: int, agent: str, text: str, options: dict[str, object]
     ) -> Handle:
@@ -393,188 +609,179 @@ class Engine:
         self.kernel.resumes(ticket, child, self._clock.now())
         self._wake()
 
-    # The scribe.
+    # Among other nodes.
 
-    def _scribe_ended(self, scribe: asyncio.Task[None]) -> None:
-        """The scribe ends only when it is told to. If it broke, nobody shall wait for ever."""
-        if not scribe.cancelled():
-            self._fail(scribe.exception() or InvariantBroken("the scribe ended"))
+    def _hear(self, hint: Hint) -> None:
+        self._claims.hear(hint)
+        if hint in {Hint.ENDED, Hint.ALL}:
+            self._follower.look()
+        if hint in {Hint.SLOTS, Hint.ALL}:
+            self._permits.look()
+        if hint is Hint.ALL:
+            self._courier.look()
+
+    def _follow(self) -> None:
+        self._follower.look()
+
+    def _poll(self) -> None:
+        self._follower.look()
+        self._permits.look()
+        self._courier.look()
+
+    def _take_in(self, holding: Holding) -> None:
+        """A session is ours with what is in it, or something new came in one of ours."""
+        runners = self.attempts.runners
+        stranger = holding.places and holding.places[0].run.agent not in runners
+        if stranger and holding.session not in self.kernel.stage.sessions:
+            self.kernel.stage.actions.append(Release(holding.session, holding.epoch, holding.seen))
+        else:
+            self.kernel.restore(holding, self._clock.now())
+            for place in holding.places:
+                if place.run.id in self._asking:
+                    self._asking[place.run.id] = True
+        self._wake()
+
+    def _put_back(self, sessions: Sequence[SessionKey]) -> None:
+        """What could not start here may start elsewhere sooner."""
+        before = len(self.kernel.stage.actions)
+        self.kernel.put_back(sessions, self._clock.now())
+        for action in self.kernel.stage.actions[before:]:
+            if isinstance(action, Release):
+                self._scribe.releases(action)
+        self._wake()
+
+    def fence(self) -> None:
+        """The lease is about to end: stop all attempts, start nothing (D-3)."""
+        self._claims.open = False
+        self.kernel.suspend(self._clock.now())
+        self.attempts.cancel_all()
+        self._wake()
+
+    def unfence(self) -> None:
+        self.kernel.resume(self._clock.now())
+        self._claims.open = not self.kernel.stage.draining
+        self._claims.hear(Hint.ALL)
+        self._wake()
+
+    async def die(self) -> None:
+        """Others own everything that was ours: forget it without any outcome (D-4)."""
+        sessions = self.kernel.stage.sessions
+        self._lose(tuple((key, session.epoch) for key, session in sessions.items()))
+        self._scribe.forget()
+        self._permits.lose_all()
+        self._follower.look()
+
+    def widow(self) -> None:
+        self._claims.hear(Hint.WORK)
+
+    def _recorded(self, recorded: Recorded, actions: Sequence[Action]) -> Sequence[Action]:
+        """What the store says besides having kept a batch. Answers what is to be carried out."""
+        if recorded.kept:
+            self._claims.look_at(recorded.kept)
+        if not recorded.lost:
+            return actions
+        self._lose(recorded.lost)
+        self._claims.in_doubt()
+        self._follower.look()
+        return of_other_sessions(actions, frozenset(key for key, _ in recorded.lost))
+
+    def _lose(self, lost: Sequence[tuple[SessionKey, int]]) -> None:
+        """Other nodes decide for these sessions now: nothing of them goes on here (D-4)."""
+        self._herald.sessions_lost(len(lost))
+        sessions = self.kernel.stage.sessions
+        ours = [key for key, epoch in lost if key in sessions and sessions[key].epoch == epoch]
+        self.attempts.cancel_sessions(ours)
+        self.kernel.lose(lost, self._clock.now())
+
+    async def _prune(self) -> None:
+        """Forget what is past its retention, a little at a time."""
+        pause_s = 0.0
+        while True:
+            await asyncio.sleep(pause_s)
+            pause_s = self.settings.prune_every / SECOND
+            try:
+                pruned = await self._store.prune(_PRUNED_AT_ONCE)
+            except Unavailable:
+                continue
+            if pruned >= _PRUNED_AT_ONCE:
+                pause_s = _CHORE_PAUSE_S
+
+    # What the scribe asks.
+
+    def _wake(self) -> None:
+        self._scribe.wake()
+
+    def _carry_out(self, actions: Sequence[Action]) -> None:
+        self._carrier.carry_out(actions)
+
+    def _rested(self) -> None:
+        """All is stored and carried out for now."""
+        if self._store.durable:
+            self._claims.room_made()
+        self._permits.look_if_limited()
+
+    def _with_replies(self, actions: list[Action]) -> list[Action]:
+        """What the agents answered goes into the outbox in the same transaction as the outcome."""
+        if not self._courier.has_channels:
+            return actions
+        prepared: list[Action] = []
+        for action in actions:
+            prepared.append(action)
+            if isinstance(action, Finish) and action.outcome.reply is not None:
+                run, reply = action.run, action.outcome.reply
+                delivery = self._delivery(run, "reply", reply, action.epoch)
+                if delivery is not None:
+                    prepared.append(delivery)
+        return prepared
+
+    def _delivery(self, run: Run, name: str, reply: Reply, epoch: int) -> Deliver | None:
+        route = run.route
+        if route is None or not self._courier.knows(route.channel):
+            return None
+        if not reply.text and not reply.attachments:
+            return None
+        return Deliver(
+            Delivery(
+                f"{run.id}.{name}",
+                route,
+                reply.text,
+                run.id,
+                run.session,
+                epoch,
+                reply.attachments,
+                first_at=self._clock.now(),
+            )
+        )
 
     def _fail(self, error: BaseException) -> None:
         """Headway or its store is wrong. Say it loudly, and let nobody wait for ever."""
-        if self._scribe is None:
+        if not self._scribe.running:
             return
-        scribe, self._scribe = self._scribe, None
-        scribe.cancel()
         self._herald.broken(describe(error))
+        self._scribe.break_off()
         broken = Outcome(State.FAILED, Reason.ERROR, error=f"Headway broke: {describe(error)}")
-        for handle in tuple(self._handles.values()):
-            handle.settle(broken)
-        for waiter in (*self._storing, *self._unstored, *self._resting):
-            if not waiter.done():
-                waiter.set_exception(NotRunning())
-        self.attempts.cancel_all()
+        self._carrier.settle_all(broken)
+        for answered in self._carrier.orders.values():
+            if not answered.done():
+                answered.set_exception(NotRunning())
+        for service in self._services:
+            service.cancel()
+        self.attempts.leave_all_behind()
         self._quiet_down()
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_exception(error)
 
     def _quiet_down(self) -> None:
         self.callbacks.stop()
         self.attempts.stop()
-        if self._alarm is not None:
-            self._alarm.cancel()
         self.bus.close()
 
-    def _wake(self) -> None:
-        nudge = self._nudge
-        if nudge is not None:
-            self._nudge = None
-            if not nudge.done():
-                nudge.set_result(None)
-
-    async def _write(self) -> None:
-        """Store what was decided, carry it out, sleep until there is more."""
-        loop = self._running_loop()
-        kernel = self.kernel
-        while True:
-            actions = kernel.take_actions()
-            if actions:
-                self._storing, self._unstored = self._unstored, []
-                lost = await self._store.record(actions)
-                if lost:
-                    actions = self._lose(lost, actions)
-                self._carry_out(actions)
-                _release(self._storing)
-                continue
-            if self._many_idle():
-                continue
-            self._set_alarm(loop)
-            self._nudge = loop.create_future()
-            if self._resting and not self.attempts and not kernel.stage.attempts:
-                resting, self._resting = self._resting, []
-                _release(resting)
-            await self._nudge
-
-    def _lose(self, lost: Sequence[SessionKey], actions: list[Action]) -> list[Action]:
-        """Other nodes decide for these sessions now: nothing of them goes on here (D-4)."""
-        for run_id in self.kernel.lose(lost, self._clock.now()):
-            handle = self._handles.pop(run_id, None)
-            if handle is not None:
-                handle.settle(Outcome(State.FAILED, Reason.ORPHANED, error="taken over elsewhere"))
-        self.attempts.cancel_sessions(lost)
-        return [action for action in actions if session_of(action) not in lost]
-
-    async def _rest(self, until: float | None) -> None:
-        """Wait until no attempt runs here and all that was decided is stored and carried out, or until then."""
-        loop = self._running_loop()
-        stage = self.kernel.stage
-        while self.attempts or stage.attempts or stage.actions or self._nudge is None:
-            rested: asyncio.Future[None] = loop.create_future()
-            self._resting.append(rested)
-            self._wake()
-            timer = None if until is None else loop.call_at(until, _release, [rested])
-            try:
-                await rested
-            finally:
-                if timer is not None:
-                    timer.cancel()
-            if until is not None and loop.time() >= until:
-                return
-
-    def _many_idle(self) -> bool:
-        """Give idle sessions back once there are many: surely all beyond the number of live runs are."""
-        stage = self.kernel.stage
-        surely_idle = len(stage.sessions) - len(stage.runs)
-        self._kept_idle = min(self._kept_idle, surely_idle)
-        if surely_idle <= self._kept_idle + self.settings.idle_sessions:
-            return False
-        self.kernel.release_idle()
-        self._kept_idle = len(stage.sessions) - len(stage.runs)
-        return True
-
-    def _carry_out(self, actions: Sequence[Action]) -> None:
-        loop = self._running_loop()
-        begin = self.attempts.begin
-        heard = self.bus.heard
-        for action in actions:
-            if type(action) is Start:
-                begin(action, loop)
-                if heard:
-                    self._herald.started(action)
-            elif type(action) is Finish:
-                self._tell(action)
-                if heard:
-                    self._herald.finished(action)
-            elif type(action) is not Release:
-                self._carry_out_rare(action)
-
-    def _carry_out_rare(self, action: Action) -> None:  # noqa: C901 - one case for each kind of action
-        attempts = self.attempts
-        match action:
-            case CancelAttempt(run, ticket, cut):
-                attempts.cancel(ticket, cut)
-                self._herald.cancelled(run, cut)
-            case Abandon(run, ticket):
-                attempts.leave_behind(ticket)
-                self._herald.abandoned(run)
-            case Steer(message, into):
-                if (turn := attempts.get(into)) is not None:
-                    turn.inbox.offer(message)
-            case Unsteer(message, into):
-                if (turn := attempts.get(into)) is not None:
-                    turn.inbox.withdraw(message.id)
-            case AskEstimate(session):
-                self.callbacks.start(self._answer_estimate(session))
-            case NoteWait(run, waited, ahead):
-                self.callbacks.waited(self._herald.waited(run, waited, ahead))
-            case NoteLate(ticket):
-                if (turn := attempts.take_late(ticket)) is not None:
-                    self._herald.late(turn)
-            case NoteHold(provider, until):
-                self._herald.provider_held(provider, until)
-            case Enqueue():
-                self._herald.queued_again(action)
-            case Merge(run):
-                self._handles.setdefault(run.id, Handle(self, run.id))
-                self._herald.merged(run)
-            case Remember() | Release() | Start() | Finish():
-                pass
-
-    def _tell(self, finish: Finish) -> None:
-        """Every waiting caller is told the outcome (R-2)."""
-        handle = self._handles.pop(finish.run.id, None)
-        if handle is None:
-            return
-        outcome = finish.outcome
-        into = None if outcome.into is None else self._handles.get(RunId(outcome.into))
-        if into is None:
-            handle.settle(outcome)
-        else:
-            handle.follow(into, outcome)
+    def _ask_estimate(self, session: SessionKey) -> None:
+        self.callbacks.start(self._answer_estimate(session))
 
     async def _answer_estimate(self, session: SessionKey) -> None:
         tokens, window = await self.callbacks.estimated(session)
         self.kernel.estimated(session, self._clock.now(), tokens, window)
-        self._wake()
-
-    # Time.
-
-    def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
-        at = self.kernel.wake_at
-        if at == self._alarm_at:
-            return
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        self._alarm_at = at
-        if at is not None:
-            delay_s = max(0, at - self._clock.now()) / SECOND
-            self._alarm = loop.call_later(delay_s, self._ring)
-
-    def _ring(self) -> None:
-        self._alarm = self._alarm_at = None
-        try:
-            self.kernel.time_passed(self._clock.now())
-        except Exception as error:  # noqa: BLE001 - the kernel is wrong: nobody shall wait for ever
-            self._fail(error)
         self._wake()
 
     # Small things.
@@ -597,17 +804,31 @@ class Engine:
         if handle is not None:
             return handle
         view = await self.find(run_id)
+        if view.outcome is None:
+            self._follower.look()
+            return self._handles.setdefault(run_id, Handle(self, run_id))
         handle = Handle(self, run_id)
-        if view.outcome is not None:
-            into = view.outcome.into
-            if into is not None:
-                handle.follow(await self._handle_of(RunId(into)), view.outcome)
-            else:
-                handle.settle(view.outcome)
+        if view.outcome.into is None:
+            handle.settle(view.outcome)
+        else:
+            handle.follow(await self._handle_of(RunId(view.outcome.into)), view.outcome)
         return handle
 
 
-def _release(waiters: list[asyncio.Future[None]]) -> None:
-    for waiter in waiters:
-        if not waiter.done():
-            waiter.set_result(None)
+def _refusal(run: Run, outcome: Outcome) -> Exception:
+    """The error that tells a caller that his run ended before it began."""
+    if run.parent is not None and outcome.reason is Reason.STOPPED:
+        return TurnOver(run.parent)
+    return error_of(run.id, outcome)
+
+
+def _taken(run: Run, handle: Handle) -> Handle:
+    """The handle of a run that its session's owner has taken in, unless it was refused right away."""
+    outcome = handle.outcome
+    if outcome is not None and outcome.state is State.REJECTED:
+        raise _refusal(run, outcome)
+    return handle
+
+
+def _stopped(answer: Answer) -> Stopped:
+    return Stopped(answer.running, answer.waiting)

@@ -2,6 +2,7 @@
 
 from headway.core.actions import Enqueue, Finish, Start, Stopped
 from headway.model import events
+from headway.model.places import Delivery
 from headway.model.run import LaneName, Run, RunId, SessionKey
 from headway.model.settings import LaneSettings, Limits
 from headway.model.time import Instant, Span
@@ -197,6 +198,39 @@ class Herald:
 
     def broken(self, error: str) -> None:
         self._bus.publish(events.NodeBroken(at=self._now, error=error))
+
+    # Among other nodes.
+
+    def node_dead(self, number: int) -> None:
+        self._bus.publish(events.NodeDead(at=self._now, node=number))
+
+    def fenced(self, number: int) -> None:
+        self._bus.publish(events.NodeFenced(at=self._now, node=number))
+
+    def died(self, number: int) -> None:
+        self._bus.publish(events.NodeDied(at=self._now, node=number))
+
+    def sessions_lost(self, count: int) -> None:
+        if count:
+            self._bus.publish(events.SessionsLost(at=self._now, count=count))
+
+    def store_away(self, error: str) -> None:
+        self._bus.publish(events.StoreAway(at=self._now, error=error))
+
+    def store_back(self) -> None:
+        self._bus.publish(events.StoreBack(at=self._now))
+
+    def delivery_failed(self, delivery: Delivery, error: str, again_at: Instant | None) -> None:
+        self._bus.publish(
+            events.DeliveryFailed(
+                at=self._now,
+                delivery=delivery.id,
+                run_id=delivery.run_id,
+                channel=delivery.route.channel,
+                error=error,
+                again_at=again_at,
+            )
+        )
 
     def callback_failed(self, callback: str, error: str) -> None:
         self._bus.publish(events.CallbackFailed(at=self._now, callback=callback, error=error))

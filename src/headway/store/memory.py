@@ -1,7 +1,7 @@
 """The memory store: everything in this process, nothing promised beyond it."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TypeAlias, assert_never
 
@@ -10,6 +10,7 @@ import msgspec
 from headway.core.actions import (
     Action,
     CancelAttempt,
+    Deliver,
     Enqueue,
     Finish,
     Merge,
@@ -21,27 +22,46 @@ from headway.core.alarms import NEVER
 from headway.core.session import BLANK
 from headway.model.errors import InvalidInput
 from headway.model.outcome import Outcome
-from headway.model.run import Route, Run, RunId, SessionKey, SessionMemory
-from headway.model.settings import Settings
-from headway.model.time import Instant
-from headway.model.views import RunView
-from headway.model.words import Reason, Source, State
-from headway.ports import Admission, Clock, Duplicate, Granted, RunPage, RunQuery
-
-_UNHANDLED = frozenset({Reason.DRAINING, Reason.ORPHANED})
-"""Endings in which no agent dealt with the message: it may be delivered again (S-8)."""
+from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Stop
+from headway.model.run import (
+    AgentName,
+    LaneName,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
+from headway.model.settings import Limits, Settings
+from headway.model.time import Instant, Span
+from headway.model.views import NodeView, RunView, StoreStatus
+from headway.model.words import Cut, Source, State
+from headway.ports import (
+    KEPT,
+    Admission,
+    Claims,
+    Clock,
+    Duplicate,
+    Elsewhere,
+    Granted,
+    Hint,
+    Peer,
+    Recorded,
+    Renewal,
+    RunPage,
+    RunQuery,
+)
+from headway.store.keys import UNSUCCESSFUL, Key, is_freed, keys_of, was_handled
 
 _LONGEST_NUMBER = 18
-_IDEMPOTENCY = "key"
-_FAILED_STATES = frozenset({State.FAILED, State.CANCELLED, State.REJECTED})
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
+
+_ENDING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
+"""Cuts that end their run; after the others it only waits again, so it is not being cancelled (T-5)."""
 
 
 _Record: TypeAlias = Run | Start | Enqueue | Finish
 """The latest that was said of a run: asked for, started, waiting again, or finished."""
-
-_Key: TypeAlias = tuple[str, str, Route | None, str]
 
 
 class _Held(msgspec.Struct, eq=False, gc=False):
@@ -55,6 +75,7 @@ class MemoryStore:
     """Keeps runs in dictionaries. Fast, and gone with the process."""
 
     durable = False
+    writers = 1
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
@@ -64,23 +85,33 @@ class MemoryStore:
         self._held: dict[SessionKey, _Held] = {}
         self._memories: dict[SessionKey, SessionMemory] = {}
         self._cutoffs: deque[tuple[Instant, SessionKey]] = deque()
-        self._keys: dict[_Key, tuple[RunId, Instant]] = {}
-        self._key_ends: list[tuple[Instant, RunId, _Key]] = []
+        self._keys: dict[Key, tuple[RunId, Instant]] = {}
+        self._key_ends: list[tuple[Instant, RunId, Key]] = []
         self._pinned: dict[RunId, int] = {}
         """Runs that live keys lead to, and how many: they are not forgotten."""
+        self._overdue: set[RunId] = set()
+        """Those of them that would have been forgotten already."""
         self._finished: deque[Finish] = deque()
         self._finished_tasks: deque[Finish] = deque()
         self._numbers: dict[RunId, int] = {}
         self._numbered = 0
         self._epochs = 0
+        self._node = NodeView(0, "", 0, 0, 0)
+        self._outbox: dict[str, tuple[Instant, Delivery]] = {}
 
-    async def open(self) -> None:
-        """Nothing to get ready."""
+    async def open(self, hear: Callable[[Hint], None] | None = None) -> None:
+        """Nothing to get ready, and nobody who could give hints."""
 
     async def close(self) -> None:
         """Nothing to give back."""
 
-    def admit(self, run: Run, retry: bool = False) -> Admission:
+    async def migrate(self) -> Sequence[str]:
+        return ()
+
+    async def status(self) -> StoreStatus:
+        return StoreStatus("memory://", 1, 1)
+
+    def admit(self, run: Run, retry: bool = False, claim: bool = True) -> Admission:
         if run.message_id is not None or run.idempotency_key is not None:
             earlier = self._earlier(run, retry=retry)
             if earlier is not None:
@@ -91,25 +122,43 @@ class MemoryStore:
             held = self._hold(run.session)
         held.seq += 1
         memory = self._memories.get(run.session) if self._memories else None
-        return Granted(held.epoch, held.seq, memory)
+        return Granted(held.epoch, held.seq, memory, held.seq == 1)
 
-    async def recall(self, session: SessionKey) -> Granted:
-        held = self._held.get(session) or self._hold(session)
-        return Granted(held.epoch, held.seq, self._memories.get(session))
+    async def order(self, order: Order) -> Granted | Elsewhere | None:
+        """Carried out at once by the only node there is, so it is not kept."""
+        held = self._held.get(order.session)
+        if held is None:
+            if isinstance(order.command, Stop | Clear | Cancel):
+                return None
+            held = self._hold(order.session)
+        held.seq += 1
+        memory = self._memories.get(order.session)
+        return Granted(held.epoch, held.seq, memory, held.seq == 1)
+
+    async def outcomes(self, runs: Sequence[RunId]) -> Mapping[RunId, Outcome]:
+        records = ((run_id, self._records.get(run_id)) for run_id in runs)
+        return {run_id: known.outcome for run_id, known in records if isinstance(known, Finish)}
+
+    async def answers(self, orders: Sequence[str]) -> Mapping[str, Answer]:
+        return {}
 
     async def memory_of(self, session: SessionKey) -> SessionMemory | None:
         return self._memories.get(session)
 
-    async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
+    async def record(self, actions: Sequence[Action]) -> Recorded:
         records = self._records
+        kept: list[SessionKey] = []
         for action in actions:
             if type(action) is Start:
                 records[action.run.id] = action
             elif type(action) is Finish:
                 self._finish(action)
+            elif type(action) is Release:
+                if not self._release(action):
+                    kept.append(action.session)
             else:
                 self._record_rare(action)
-        return ()
+        return Recorded(kept=tuple(kept)) if kept else KEPT
 
     async def find(self, run_id: RunId) -> RunView | None:
         record = self._records.get(run_id)
@@ -128,6 +177,94 @@ class MemoryStore:
                     return RunPage(tuple(found), str(number))
                 found.append(view)
         return RunPage(tuple(found))
+
+    def set_limits(self, limits: Limits) -> None:
+        """The kernel of the only node knows them."""
+
+    async def prune(self, most: int) -> int:
+        """Runs are forgotten as later ones end; this finds what outlived its time while none did."""
+        now = self._clock.now()
+        before = len(self._records)
+        while self._key_ended(now) and before - len(self._records) < most:
+            self._drop_oldest_key()
+        settings = self._settings
+        for finished, retention in (
+            (self._finished_tasks, settings.task_retention),
+            (self._finished, settings.retention),
+        ):
+            while (
+                finished
+                and finished[0].at + retention <= now
+                and before - len(self._records) < most
+            ):
+                self._forget(finished.popleft().run.id)
+        return before - len(self._records)
+
+    async def keep(self, kind: str, at: Instant, fields: Mapping[str, object]) -> None:
+        """Nothing here outlives the process."""
+
+    # One node, which owns everything as soon as it is asked for.
+
+    async def enlist(self, name: str, lease: Span) -> int:
+        self._node = NodeView(self._node.id + 1, name, self._clock.now(), 0, lease)
+        return self._node.id
+
+    async def renew(self) -> Renewal:
+        return Renewal(alive=True)
+
+    async def bury(self, peer: Peer) -> bool:
+        return False
+
+    async def retire(self) -> None:
+        """Nobody else could take anything over."""
+
+    async def claim(
+        self,
+        room: Mapping[LaneName, int],
+        agents: Sequence[AgentName],
+        until: Instant,
+    ) -> Claims:
+        return Claims()
+
+    async def news(
+        self, seen: Mapping[SessionKey, int], complete: bool = False
+    ) -> Sequence[Holding]:
+        return ()
+
+    async def nodes(self) -> Sequence[NodeView]:
+        running = sum(isinstance(record, Start) for record in self._records.values())
+        return (msgspec.structs.replace(self._node, sessions=len(self._held), running=running),)
+
+    async def hold_slots(self, lane: LaneName, limit: int, count: int) -> int:
+        return min(count, limit)
+
+    async def slots_wanted(self, lane: LaneName) -> int:
+        return 0
+
+    async def take_deliveries(
+        self, channels: Sequence[str], most: int, now: Instant, until: Instant
+    ) -> Sequence[Delivery]:
+        due = [
+            (due_at, delivery)
+            for due_at, delivery in self._outbox.values()
+            if due_at <= now and delivery.route.channel in channels
+        ]
+        due.sort(key=lambda entry: entry[1].first_at)
+        for _, delivery in due[:most]:
+            self._outbox[delivery.id] = (until, delivery)
+        return [delivery for _, delivery in due[:most]]
+
+    async def settle_delivery(
+        self,
+        delivery: Delivery,
+        again_at: Instant | None = None,
+        error: str = "",
+    ) -> None:
+        if again_at is None:
+            self._outbox.pop(delivery.id, None)
+        elif delivery.id in self._outbox:
+            tried = msgspec.structs.replace(delivery, tries=delivery.tries + 1)
+            self._outbox[delivery.id] = (again_at, tried)
 
     def _number(self) -> None:
         """Give every run its number in the order of coming; the forgotten ones lose theirs."""
@@ -165,16 +302,24 @@ class MemoryStore:
                 self._cancelling.discard(run.id)
             case Merge(run=run):
                 self._records[run.id] = run
-            case CancelAttempt(run=run):
+            case CancelAttempt(run=run, cut=cut) if cut in _ENDING_CUTS:
                 self._cancelling.add(run.id)
+            case Deliver(delivery):
+                self._outbox.setdefault(delivery.id, (delivery.first_at, delivery))
             case Remember(session=session, memory=memory):
                 self._remember(session, memory)
-            case Release(session=session, seen=seen):
-                held = self._held.get(session)
-                if held is not None and held.seq == seen:
-                    del self._held[session]
             case _:
                 pass
+
+    def _release(self, release: Release) -> bool:
+        """Let a session go, unless something came that the node has not seen."""
+        held = self._held.get(release.session)
+        if held is None:
+            return True
+        if held.seq != release.seen:
+            return False
+        del self._held[release.session]
+        return True
 
     def _finish(self, finish: Finish) -> None:
         """Keep the outcome for its retention, and while a key still leads to it."""
@@ -182,8 +327,8 @@ class MemoryStore:
         settings = self._settings
         if self._cancelling:
             self._cancelling.discard(run.id)
-        if self._keys and not _was_handled(finish.outcome):
-            self._free_keys(run)
+        if self._keys and not was_handled(finish.outcome):
+            self._free_keys(run, finish.outcome)
         if run.source is _TASK:
             retention, finished = settings.task_retention, self._finished_tasks
         else:
@@ -194,9 +339,7 @@ class MemoryStore:
         while len(finished) > settings.retained_runs or (
             finished and finished[0].at + retention <= finish.at
         ):
-            run_id = finished.popleft().run.id
-            if run_id not in self._pinned:
-                del records[run_id]
+            self._forget(finished.popleft().run.id)
 
     def _remember(self, session: SessionKey, memory: SessionMemory) -> None:
         now = self._clock.now()
@@ -220,44 +363,47 @@ class MemoryStore:
     def _earlier(self, run: Run, *, retry: bool) -> RunId | None:
         """The run that this one repeats, if any; else its keys are taken for it."""
         now = self._clock.now()
-        self._drop_old_keys(now)
-        keys = _keys_of(run)
+        while self._key_ended(now):
+            self._drop_oldest_key()
+        keys = keys_of(run)
         for key in keys:
             earlier = self._keys.get(key)
             if earlier is not None and not (retry and self._did_not_succeed(earlier[0])):
                 return earlier[0]
         for key in keys:
-            settings = self._settings
-            lasts = settings.dedupe if key[0] != _IDEMPOTENCY else settings.idempotency
-            ends_at = now + lasts
+            ends_at = now + key.lasts(self._settings)
             self._keys[key] = (run.id, ends_at)
             self._pinned[run.id] = self._pinned.get(run.id, 0) + 1
             heappush(self._key_ends, (ends_at, run.id, key))
         return None
 
-    def _drop_old_keys(self, now: Instant) -> None:
-        while self._key_ends and self._key_ends[0][0] <= now:
-            ends_at, run_id, key = heappop(self._key_ends)
-            if self._keys.get(key) == (run_id, ends_at):
-                del self._keys[key]
-            self._unpin(run_id, now)
+    def _key_ended(self, now: Instant) -> bool:
+        return bool(self._key_ends) and self._key_ends[0][0] <= now
 
-    def _unpin(self, run_id: RunId, now: Instant) -> None:
-        """One key less leads to the run; with the last one it may be forgotten."""
-        if run_id not in self._pinned:
-            return
-        self._pinned[run_id] -= 1
-        if self._pinned[run_id]:
-            return
+    def _drop_oldest_key(self) -> None:
+        ends_at, run_id, key = heappop(self._key_ends)
+        if self._keys.get(key) == (run_id, ends_at):
+            del self._keys[key]
+        if run_id in self._pinned:
+            self._pinned[run_id] -= 1
+            if not self._pinned[run_id]:
+                self._unpin(run_id)
+
+    def _unpin(self, run_id: RunId) -> None:
+        """No key leads to the run any more: it is forgotten if its time was up before."""
         del self._pinned[run_id]
-        record = self._records.get(run_id)
-        if isinstance(record, Finish):
-            task = record.run.source is _TASK
-            kept = self._settings.task_retention if task else self._settings.retention
-            if record.at + kept <= now:
-                del self._records[run_id]
+        if run_id in self._overdue:
+            self._overdue.remove(run_id)
+            del self._records[run_id]
 
-    def _free_keys(self, run: Run) -> None:
+    def _forget(self, run_id: RunId) -> None:
+        """The time of a finished run is up; one that a key leads to is kept until then."""
+        if run_id in self._pinned:
+            self._overdue.add(run_id)
+        else:
+            del self._records[run_id]
+
+    def _free_keys(self, run: Run, outcome: Outcome) -> None:
         """No agent dealt with the run, or with those merged into it: they may come again (S-8, D-6)."""
         open_ids = [run.id]
         for run_id in open_ids:
@@ -269,10 +415,12 @@ class MemoryStore:
             open_ids += self._absorbed_by(run_id)
             if run_id not in self._pinned:
                 continue
-            for key in _keys_of(known):
-                if self._keys.get(key, ("", 0))[0] == run_id:
-                    del self._keys[key]
-            del self._pinned[run_id]
+            held = [key for key in keys_of(known) if self._keys.get(key, ("", 0))[0] == run_id]
+            freed = [key for key in held if is_freed(key, outcome)]
+            for key in freed:
+                del self._keys[key]
+            if len(freed) == len(held):
+                self._unpin(run_id)
 
     def _absorbed_by(self, run_id: RunId) -> Sequence[RunId]:
         """Messages that a turn took from its inbox; what is pinned is all that matters here."""
@@ -285,18 +433,7 @@ class MemoryStore:
 
     def _did_not_succeed(self, run_id: RunId) -> bool:
         record = self._records.get(run_id)
-        return isinstance(record, Finish) and record.outcome.state in _FAILED_STATES
-
-
-def _keys_of(run: Run) -> list[_Key]:
-    """What makes a run unique: its message id on its route, and its idempotency key (S-8, D-6)."""
-    keys: list[_Key] = []
-    if run.message_id is not None:
-        place = run.session if run.route is None else ""
-        keys.append((f"message {place}", run.agent, run.route, run.message_id))
-    if run.idempotency_key is not None:
-        keys.append((_IDEMPOTENCY, run.agent, None, run.idempotency_key))
-    return keys
+        return isinstance(record, Finish) and record.outcome.state in UNSUCCESSFUL
 
 
 def _position(cursor: str | None) -> int:
@@ -306,10 +443,6 @@ def _position(cursor: str | None) -> int:
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_NUMBER):
         raise InvalidInput("cursor", cursor, "the cursor of an earlier page")
     return int(cursor)
-
-
-def _was_handled(outcome: Outcome) -> bool:
-    return outcome.state is not State.REJECTED and outcome.reason not in _UNHANDLED
 
 
 def _matches(query: RunQuery, view: RunView) -> bool:

@@ -44,6 +44,9 @@ class VirtualClock:
     def now(self) -> Instant:
         return self._now
 
+    def elapsed(self) -> Instant:
+        return self._now
+
     def advance(self, by: Span) -> Instant:
         self._now += by
         return self._now

@@ -9,20 +9,7 @@ from pathlib import Path
 
 import pytest
 
-TIMEOUT_S = 60
-
-
-def headway(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a process of its own, without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "headway", *arguments],
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=TIMEOUT_S,
-    )
+from tests.unit.cli.running import TIMEOUT_S, headway
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +20,24 @@ def told() -> subprocess.CompletedProcess[str]:
 def test_help_names_every_command_and_says_where_to_begin() -> None:
     ran = headway("--help")
     assert ran.returncode == 0
-    assert "demo" in ran.stdout
+    for command in ("demo", "worker", "nodes", "db"):
+        assert command in ran.stdout
     assert "New here? Run: headway demo" in ran.stdout
 
 
 def test_help_loads_no_more_than_it_needs() -> None:
     """Help must be quick: a command imports its parts only when it is called."""
-    program = "import sys, headway.cli; print('headway.cli.demo.performance' in sys.modules)"
+    parts = (
+        "headway.cli.demo.performance",
+        "headway.cli.worker.service",
+        "headway.store.sqlite",
+        "asyncpg",
+    )
+    program = f"import sys, headway.cli; print(sorted(set({parts!r}) & sys.modules.keys()))"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True
     )
-    assert ran.stdout == "False\n"
+    assert ran.stdout == "[]\n"
 
 
 def test_version() -> None:
@@ -59,6 +53,10 @@ def test_version() -> None:
         ("nonsense", "No such command 'nonsense'"),
         ("demo --nonsense", "No such option: --nonsense"),
         ("demo --seconds 0", "'--seconds'"),
+        ("worker", "'--agents'"),
+        ("nodes", "'--store'"),
+        ("db status", "'--store'"),
+        ("db nonsense", "No such command 'nonsense'"),
     ],
 )
 def test_bad_usage_exits_2_and_says_why(line: str, complaint: str) -> None:

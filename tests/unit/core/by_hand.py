@@ -27,7 +27,7 @@ from headway.core.kernel import Kernel
 from headway.core.request import Composer
 from headway.core.why import explain
 from headway.model.outcome import Outcome, Reply
-from headway.model.run import AgentName, LaneName, RunId, SessionKey, SessionMemory
+from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import DEFAULT_LANES, AgentSettings, LaneSettings, Limits, Settings
 from headway.model.time import SECOND, Instant, Span
 from headway.model.views import Why
@@ -36,6 +36,7 @@ from headway.model.words import Cut, Reason, State
 Answer = TypeVar("Answer")
 
 NOON: Instant = 1_000_000 * SECOND
+CHAT = SessionKey("chat")
 
 
 class ByHand:
@@ -57,6 +58,7 @@ class ByHand:
         self.now = NOON
         self.kernel = Kernel(self.settings, self.now)
         self.actions: list[Action] = []
+        self.runs: dict[str, Run] = {}
         self.tickets: dict[str, int] = {}
         """The live attempt of each run that has one."""
         self.outcomes: dict[str, Outcome] = {}
@@ -86,8 +88,9 @@ class ByHand:
             str(text or name),
             options,
             self.now,
-            None if parent is None else RunId(str(parent)),
+            None if parent is None else self.runs[str(parent)],
         )
+        self.runs[name] = run
         refused = self.kernel.submit(run, self.now, memory=self.memories.get(run.session))
         self.read()
         return refused
@@ -251,6 +254,14 @@ class ByHand:
     @property
     def abandoned(self) -> list[str]:
         return [action.run.id for action in self.actions if isinstance(action, Abandon)]
+
+
+def asked(name: str, *, at: object = NOON - SECOND, **options: object) -> Run:
+    """A run of the chat that came a second ago, to whatever node."""
+    assert isinstance(at, int)
+    options.setdefault("session", CHAT)
+    composer = Composer(AgentName("a"), AgentSettings())
+    return composer.compose(RunId(name), name, options, at)
 
 
 def _lane(width: int | LaneSettings) -> LaneSettings:

@@ -34,10 +34,15 @@ def ask(
     parent: object = None,
     **options: object,
 ) -> Run:
+    assert parent is None or isinstance(parent, Run)
     assert settings is None or isinstance(settings, AgentSettings)
     composer = Composer(AgentName("bob"), settings or AgentSettings())
-    up = None if parent is None else RunId(str(parent))
-    return composer.compose(RunId("r1"), text, options, NOW, up)  # type: ignore[arg-type]
+    return composer.compose(RunId("r1"), text, options, NOW, parent)  # type: ignore[arg-type]
+
+
+def composed(run_id: str, parent: Run | None = None, **options: object) -> Run:
+    composer = Composer(AgentName("bob"), AgentSettings())
+    return composer.compose(RunId(run_id), "hello", options, NOW, parent)
 
 
 GOOD: list[tuple[str, object, str, object]] = [
@@ -224,16 +229,27 @@ def test_d7_c9_attempts_and_retries_by_source() -> None:
 
 
 def test_a_sub_run_is_a_delegation_and_names_its_parent() -> None:
-    run = ask(parent="r0")
+    parent = composed("r0", session="chat")
+    run = ask(parent=parent)
     assert (run.source, run.parent, run.lane) == (Source.DELEGATION, "r0", "subagent")
-    assert ask(parent="r0", source="delegation") == run
+    assert ask(parent=parent, source="delegation") == run
+
+
+def test_x3_a_sub_run_knows_all_above_it_and_the_session_at_the_top() -> None:
+    top = composed("r0", session="chat")
+    child = composed("r1", parent=top)
+    grandchild = composed("r2", parent=child, session="elsewhere")
+    assert (top.ancestors, top.root) == ((), None)
+    assert (child.ancestors, child.root) == (("r0",), "chat")
+    assert (grandchild.ancestors, grandchild.root) == (("r0", "r1"), "chat")
+    assert grandchild.parent == "r1"
 
 
 @pytest.mark.parametrize("source", ["message", "task", "firing", "heartbeat"])
 def test_l4_a_sub_run_is_nothing_else(source: str) -> None:
     """A task that waits for a task of its own would wait for its own quota."""
     with pytest.raises(InvalidInput) as refused:
-        ask(parent="r0", source=source)
+        ask(parent=composed("r0"), source=source)
     assert refused.value.field == "source"
 
 

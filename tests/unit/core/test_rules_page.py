@@ -26,7 +26,9 @@ SECTIONS = {
 RULES = [
     f"{section}-{number}" for section, count in SECTIONS.items() for number in range(1, count + 1)
 ]
-HERE = {rule for rule in RULES if rule[0] in "RLSFX"} - {"L-8", "X-4", "X-7"}
+HERE = {rule for rule in RULES if rule[0] in "RLSFDX"} - {"X-7"}
+NODES = (ROOT / "docs" / "reference" / "nodes.md").read_text(encoding="utf-8")
+NODE_RULES = [f"N-{number}" for number in range(1, 22)]
 
 
 def numbers(text: str) -> list[str]:
@@ -92,15 +94,16 @@ def test_each_section_says_the_same_as_the_table_at_the_top(section: str) -> Non
 
 def named_in(text: str) -> set[str]:
     """The rules that a test names: `L-2` in its text, or `l2` as a word of its name."""
-    written = re.findall(r"\b([RLSFDCHTWXO])-(\d+)\b", text)
-    spelled = re.findall(r"(?<![a-z0-9])([rlsfdchtwxo])(\d+)(?![a-z0-9])", text)
+    written = re.findall(r"\b([RLSFDCHTWXON])-(\d+)\b", text)
+    spelled = re.findall(r"(?<![a-z0-9])([rlsfdchtwxon])(\d+)(?![a-z0-9])", text)
     return {f"{section.upper()}-{number}" for section, number in written + spelled}
 
 
 def proofs() -> dict[str, str]:
     """For each test of the project, its name and docstring: where it may name its rules."""
     found = {}
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    tests = ROOT / "tests"
+    for path in sorted([*tests.rglob("test_*.py"), *tests.rglob("*_contract.py")]):
         if path == Path(__file__):
             continue
         source = path.read_text(encoding="utf-8")
@@ -114,7 +117,11 @@ def proofs() -> dict[str, str]:
 PROOFS = proofs()
 
 
-@pytest.mark.parametrize("rule", sorted(HERE))
+def test_every_rule_for_many_nodes_is_on_its_page_once_and_in_order() -> None:
+    assert re.findall(r"^- \*\*(N-\d+)\*\* ", NODES, re.MULTILINE) == NODE_RULES
+
+
+@pytest.mark.parametrize("rule", [*sorted(HERE), *NODE_RULES])
 def test_each_rule_of_this_version_is_named_by_a_test_that_proves_it(rule: str) -> None:
     assert [name for name, text in PROOFS.items() if rule in named_in(text)]
 
@@ -140,7 +147,7 @@ def test_no_number_is_used_that_the_page_does_not_have() -> None:
         f"{path.relative_to(ROOT)} {rule}"
         for folder in ("src", "tests")
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for rule in re.findall(r"\(([RLSFDCHTWXO]-\d+)\)", path.read_text(encoding="utf-8"))
-        if rule not in RULES
+        for rule in re.findall(r"\(([RLSFDCHTWXON]-\d+)\)", path.read_text(encoding="utf-8"))
+        if rule not in {*RULES, *NODE_RULES}
     }
     assert unknown == set()

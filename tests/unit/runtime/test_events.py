@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from headway import (
+    Delivery,
     Headway,
     InvalidInput,
     LaneSettings,
@@ -26,7 +27,7 @@ from headway.model.events import (
     RunSubmitted,
 )
 from headway.testing import virtual_time
-from tests.unit.runtime.worlds import Recorder, each, endings, hear, moment, only, with_agents
+from tests.unit.runtime.worlds import CHAT, Recorder, each, endings, hear, moment, only, with_agents
 
 Scenario = Callable[[Headway], Awaitable[None]]
 
@@ -103,6 +104,15 @@ async def a_broken_callback(hw: Headway) -> None:
     await last.wait()
 
 
+async def a_deaf_channel(hw: Headway) -> None:
+    @hw.channel("telegram")
+    async def send(delivery: Delivery) -> None:
+        raise ConnectionError(delivery.route.channel)
+
+    await hw.send("a", "x", route=CHAT)
+    await asyncio.sleep(1)
+
+
 def break_at_the_end(event: Event) -> None:
     """A bug of ours, as a tap that raises where taps must not."""
     if isinstance(event, RunFinished):
@@ -139,7 +149,19 @@ SCENARIOS: dict[type[Event], Scenario] = {
     events.NodeRestarted: a_restart,
     events.NodeBroken: a_bug,
     events.CallbackFailed: a_broken_callback,
+    events.DeliveryFailed: a_deaf_channel,
 }
+
+
+AMONG_NODES = {
+    events.NodeDead,
+    events.NodeFenced,
+    events.NodeDied,
+    events.SessionsLost,
+    events.StoreAway,
+    events.StoreBack,
+}
+"""Heard in `test_membership.py`, which has the stores for them."""
 
 
 def _world() -> Headway:
@@ -170,7 +192,7 @@ def _world() -> Headway:
 
 
 def test_every_event_of_the_catalogue_has_its_scenario() -> None:
-    assert set(CATALOGUE) == {*SCENARIOS, EventsMissed}
+    assert set(CATALOGUE) == {*SCENARIOS, *AMONG_NODES, EventsMissed}
 
 
 @pytest.mark.parametrize("kind", list(SCENARIOS), ids=lambda kind: kind.__name__)

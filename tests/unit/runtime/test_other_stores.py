@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Sequence
 
 import pytest
 
-from headway import Headway, NotRunning, Outcome, Reason, State, Turn
-from headway.core.actions import Action, Start, session_of
+from headway import Headway, NotRunning, Outcome, State, Turn
+from headway.core.actions import Action
 from headway.events import NodeBroken
 from headway.model.run import AgentName, Run, SessionKey
-from headway.model.settings import MAIN, AgentSettings, Settings
-from headway.ports import Admission, Clock
+from headway.model.settings import AgentSettings, Settings
+from headway.ports import Admission, Clock, Recorded
 from headway.runners.function import FunctionRunner
 from headway.runtime.clock import clock_for
 from headway.runtime.engine import Engine
@@ -25,32 +25,23 @@ class SlowStore(MemoryStore):
         super().__init__(settings, clock)
         self.gate = asyncio.Lock()
 
-    def admit(self, run: Run, retry: bool = False) -> Awaitable[Admission]:  # type: ignore[override]
+    def admit(  # type: ignore[override]
+        self, run: Run, retry: bool = False, claim: bool = True
+    ) -> Awaitable[Admission]:
         async def later() -> Admission:
             async with self.gate:
                 await asyncio.sleep(0.1)
-                return MemoryStore.admit(self, run, retry)
+                return MemoryStore.admit(self, run, retry, claim)
 
         return later()
 
-    async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
+    async def record(self, actions: Sequence[Action]) -> Recorded:
         await asyncio.sleep(0.1)
         return await super().record(actions)
 
 
-class LosingStore(MemoryStore):
-    """Says that a session is another node's as soon as a run of it is to start."""
-
-    lost = SessionKey("lost")
-
-    async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
-        starts = [action for action in actions if isinstance(action, Start)]
-        await super().record([a for a in actions if session_of(a) != self.lost])
-        return [self.lost] if any(start.run.session == self.lost for start in starts) else []
-
-
 class BreakingStore(MemoryStore):
-    async def record(self, actions: Sequence[Action]) -> Sequence[SessionKey]:
+    async def record(self, actions: Sequence[Action]) -> Recorded:
         raise RuntimeError("disk full")
 
 
@@ -87,22 +78,6 @@ async def test_s1_order_holds_on_a_store_that_answers_late() -> None:
     for handle in handles:
         await handle.wait()
     assert started == ["0", "1", "2", "3", "4"]
-    await engine.close()
-
-
-@virtual_time
-async def test_d4_a_session_that_the_store_says_is_lost_does_not_go_on_here() -> None:
-    started: list[str] = []
-    engine = await engine_on(LosingStore, started)
-    kept = await engine.delegate(0, "a", "kept", {"session": "mine"})
-    lost = [await engine.delegate(0, "a", name, {"session": "lost"}) for name in ("one", "two")]
-    assert (await kept.wait()).text == "KEPT"
-    for handle in lost:
-        assert (await handle.wait()).reason is Reason.ORPHANED
-    assert started == ["kept"]
-    assert "lost" not in engine.kernel.stage.sessions
-    assert not engine.kernel.stage.runs
-    assert engine.kernel.stage.floor.lanes[MAIN].in_use == 0
     await engine.close()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sized
 
 from headway import Outcome, Settings, State
 from headway.core.actions import Finish, Release, Remember, Start
+from headway.model.places import Order, StopAll
 from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
 from headway.model.time import DAY, MINUTE, SECOND
 from headway.model.words import Source
@@ -92,7 +93,8 @@ def test_s9_cutoffs_are_forgotten_after_their_time_and_options_are_not() -> None
         store = MemoryStore(Settings(cutoff_memory=DAY), clock)
         for number in range(50):
             key = SessionKey(f"s{number}")
-            granted = await store.recall(key)
+            granted = await store.order(Order(key, key, StopAll()))
+            assert isinstance(granted, Granted)
             memory = SessionMemory(cutoff_at=clock.now(), cutoff_id=number)
             await store.record(
                 [Remember(key, memory, granted.epoch), Release(key, granted.epoch, granted.seq)]
@@ -100,7 +102,8 @@ def test_s9_cutoffs_are_forgotten_after_their_time_and_options_are_not() -> None
             clock.advance(MINUTE)
         clock.advance(DAY)
         key = SessionKey("last")
-        granted = await store.recall(key)
+        granted = await store.order(Order(key, key, StopAll()))
+        assert isinstance(granted, Granted)
         await store.record(
             [
                 Remember(key, SessionMemory(overflow=("x",)), granted.epoch),
@@ -108,6 +111,6 @@ def test_s9_cutoffs_are_forgotten_after_their_time_and_options_are_not() -> None
             ]
         )
         assert max(_sizes(store).values()) == 1
-        assert (await store.recall(key)).memory == SessionMemory(overflow=("x",))
+        assert await store.memory_of(key) == SessionMemory(overflow=("x",))
 
     asyncio.run(main())

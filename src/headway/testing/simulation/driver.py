@@ -299,6 +299,7 @@ class Driver(Teller):
                 mirror.take_out(seen)
         for seen in lost:
             mirror.forget(seen)
+        pairs = [(key, self.ledger.recall(key).epoch) for key in keys]
         for key in keys:
             mirror.sessions.pop(key, None)
             self.ledger.held.pop(key, None)
@@ -306,7 +307,7 @@ class Driver(Teller):
         self.lost |= ids
         self.witness.phase.losing = ids
         self.tell(
-            lambda kernel: frozenset(kernel.lose(keys, self.now)), ("lose", *keys), allowed={ids}
+            lambda kernel: frozenset(kernel.lose(pairs, self.now)), ("lose", *keys), allowed={ids}
         )
 
     # Ends of many.

@@ -181,6 +181,8 @@ class Witness:
         self.ledger.check_epoch(seen.run.session, action.epoch)
         if seen.ticket:
             self._queue_again(seen, action)
+        elif seen.where is Where.LINE and action.standing is not None and _keeps(seen, action):
+            pass
         elif action.state is State.PENDING:
             self._note_pending(seen, action)
         elif action.state is not State.QUEUED or action.attempt != seen.attempt:
@@ -320,6 +322,12 @@ class Witness:
             broken(Invariant.BUDGET, f"{action.provider} is held until {action.until}")
         self.phase.limits = False
         holds[name] = max(holds.get(name, 0), action.until)
+
+
+def _keeps(seen: Seen, action: Enqueue) -> bool:
+    """Whether the action only says where a run in line stands, for whoever owns its session next."""
+    known = (seen.state, seen.attempt, seen.until)
+    return not action.ended and known == (action.state, action.attempt, action.until)
 
 
 def _comes_before_its_place(action: Action) -> bool:

@@ -1,0 +1,39 @@
+"""Exit codes: which family of errors ends a command with which number. The only place that knows."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from headway.model.errors import HeadwayError, Refused, Unavailable
+
+BROKEN = 1
+REFUSED = 2
+UNAVAILABLE = 3
+
+EXIT_CODES = (
+    "Exit codes: 0 it went well, 1 Headway itself failed, 2 it cannot be done as it was asked, "
+    "3 not now: the store cannot be reached, try again."
+)
+
+
+def exit_code(error: HeadwayError) -> int:
+    """The number that a command ends with after this error."""
+    match error:
+        case Unavailable():
+            return UNAVAILABLE
+        case Refused():
+            return REFUSED
+        case _:
+            return BROKEN
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """Turn an error of Headway into one line on stderr and its exit code. Anything else is a bug, shown as one."""
+    try:
+        yield
+    except HeadwayError as error:
+        print(f"headway: {error}", file=sys.stderr)
+        raise typer.Exit(exit_code(error)) from None

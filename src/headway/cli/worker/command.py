@@ -1,0 +1,80 @@
+"""The command line of `headway worker`."""
+
+from typing import Annotated
+
+import typer
+
+from headway.cli.exits import errors_told
+
+
+def worker(
+    agents: Annotated[
+        str,
+        typer.Option(
+            "--agents",
+            metavar="MODULE:NAME",
+            help="Where your Headway object is: agents:hw is `hw` of agents.py in this folder.",
+        ),
+    ],
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="Use this store instead of the object's own: sqlite:///file.db, postgresql://host/db.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What this node is called in `headway nodes`."),
+    ] = None,
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="How long running turns may take to finish when it stops (30s unless set).",
+        ),
+    ] = None,
+) -> None:
+    """Run your agents as one node of many, until a signal says otherwise.
+
+    Start as many as you like, on as many machines: all share the work in
+    the store, and each session stays in order whichever nodes run it.
+
+    SIGTERM or Ctrl-C: take nothing new, let running turns finish, leave what
+    waits to the other nodes or the next start. A second one cuts what still
+    runs. SIGUSR1: do the same, and come back in place.
+    """
+    from headway.cli.worker.agents import check_runnable, find_headway
+    from headway.cli.worker.service import Service
+    from headway.model.time import span
+    from headway.wiring import run
+
+    _log_to_stderr()
+    _never_die_of_usr1()
+    with errors_told():
+        headway = find_headway(agents)
+        if store is not None:
+            headway.use_store(store)
+        if name is not None:
+            headway.use_name(name)
+        check_runnable(agents, headway)
+        patience = headway.settings.drain_grace if grace is None else span(grace, "--grace")
+        run(Service(headway, patience).serve())
+
+
+def _log_to_stderr() -> None:
+    """Notable events, one line of JSON each, as they come from the log; a user's module may set up its own."""
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logging.getLogger("headway").addHandler(handler)
+
+
+def _never_die_of_usr1() -> None:
+    """A wish to restart that comes before the node is ready, or after it has ended, means nothing."""
+    import signal
+
+    if hasattr(signal, "SIGUSR1"):
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)

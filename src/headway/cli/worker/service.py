@@ -1,0 +1,162 @@
+"""Keeps a user's `Headway` running: from its start to the signal that ends it."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from headway.cli.options import without_password
+from headway.facade import Headway
+from headway.model.errors import NotRunning, Unavailable
+from headway.model.time import SECOND, Span, as_timedelta, span_text
+
+PROGRESS_EVERY: Span = 5 * SECOND
+
+
+class Service:
+    """One node under signals: SIGTERM and SIGINT drain it, a second one cuts, SIGUSR1 restarts it in place."""
+
+    def __init__(
+        self, headway: Headway, grace: Span, say: Callable[[str], None] | None = None
+    ) -> None:
+        self._headway = headway
+        self._grace = grace
+        self._say = say or _print
+        self._stopping = asyncio.Event()
+        self._hurried = asyncio.Event()
+        self._restarting = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+        """A drain inside a restart would be undone by the restart's end."""
+        self._broken: Exception | None = None
+
+    async def serve(self) -> None:
+        """Run until a signal ends it. Raises what broke the node, if something did."""
+        headway = self._headway
+        with self._signals():
+            await headway.start()
+            self._say(self._introduction())
+            try:
+                await self._live()
+            finally:
+                await headway.close(0)
+        if self._broken is not None:
+            raise self._broken
+        self._say("stopped; what waits is kept in the store")
+
+    def stop(self) -> None:
+        """Drain and end. Asked for a second time, cut what still runs."""
+        if self._stopping.is_set():
+            self._hurried.set()
+        self._stopping.set()
+
+    def restart(self) -> None:
+        """Drain and come back in place, unless it is stopping anyway."""
+        if not self._stopping.is_set():
+            self._restarting.set()
+
+    async def _live(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._restart_when_asked()),
+                group.create_task(self._cut_when_hurried()),
+                group.create_task(self._watch()),
+            ]
+            await self._stopping.wait()
+            async with self._one_at_a_time:
+                if self._broken is None:
+                    await self._drain()
+            for task in tasks:
+                task.cancel()
+
+    async def _restart_when_asked(self) -> None:
+        while True:
+            await self._restarting.wait()
+            self._restarting.clear()
+            async with self._one_at_a_time:
+                self._say(f"restarting in place: {self._waiting_for()}")
+                try:
+                    await self._headway.restart(as_timedelta(self._grace))
+                except Unavailable as away:
+                    # It cannot come back in place; whoever watches this process starts another.
+                    self._broken = away
+                    self._stopping.set()
+                    return
+                self._say(self._introduction())
+
+    async def _cut_when_hurried(self) -> None:
+        await self._hurried.wait()
+        running = self._running()
+        if running:
+            self._say(f"cutting {_turns(running)}")
+        await self._headway.drain(0)
+
+    async def _watch(self) -> None:
+        """A node that broke does nothing any more: end, so that whoever watches this process starts another."""
+        try:
+            await self._headway.ended()
+        except Exception as error:  # noqa: BLE001 - whatever broke the node ends this process with it
+            self._broken = error
+        else:
+            self._broken = NotRunning()
+        self._stopping.set()
+
+    async def _drain(self) -> None:
+        grace = 0 if self._hurried.is_set() else self._grace
+        self._say(f"stopping: {self._waiting_for()}")
+        async with asyncio.TaskGroup() as group:
+            progress = group.create_task(self._tell_progress(grace))
+            await self._headway.drain(as_timedelta(grace))
+            progress.cancel()
+
+    async def _tell_progress(self, grace: Span) -> None:
+        left = grace
+        while left > PROGRESS_EVERY:
+            await asyncio.sleep(PROGRESS_EVERY / SECOND)
+            left -= PROGRESS_EVERY
+            if running := self._running():
+                self._say(f"still waiting for {_turns(running)}, up to {span_text(left)}")
+
+    def _waiting_for(self) -> str:
+        running = self._running()
+        if not running:
+            return "nothing runs"
+        return f"waiting for {_turns(running)}, up to {span_text(self._grace)}"
+
+    def _running(self) -> int:
+        return sum(lane.running for lane in self._headway.lanes().values())
+
+    def _introduction(self) -> str:
+        headway = self._headway
+        agents = ", ".join(sorted(headway.agents))
+        return f"node {headway.node} ({headway.name}) runs {agents} on {without_password(headway.store)}"
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """From here on signals are wishes. Where the loop cannot hear them, Ctrl-C still ends the program."""
+        loop = asyncio.get_running_loop()
+        before: dict[signal.Signals, signal._HANDLER] = {}
+        wishes = {"SIGTERM": self.stop, "SIGINT": self.stop, "SIGUSR1": self.restart}
+        for name, wish in wishes.items():
+            number = getattr(signal, name, None)
+            if number is None:
+                continue
+            handler = signal.getsignal(number)
+            try:
+                loop.add_signal_handler(number, wish)
+            except NotImplementedError:
+                continue
+            before[number] = handler
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+
+
+def _turns(count: int) -> str:
+    return f"{count} running turn{'' if count == 1 else 's'}"
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,130 @@
+"""The courier: takes what the outbox holds to its channels, until they have it (at least once).
+
+What is in the outbox was stored together with the outcome that it tells of, under the epoch of its session: an
+attempt that counts no longer never gets anything in here (X-4).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from headway.calls import call
+from headway.core.retry import delay
+from headway.model.errors import Permanent, Unavailable
+from headway.model.places import Delivery
+from headway.model.time import DAY, MINUTE, SECOND, Instant
+from headway.ports import Clock, Store
+from headway.runtime.herald import Herald
+from headway.runtime.replies import describe
+
+Channel: TypeAlias = Callable[[Delivery], object]
+"""Delivers one thing, at once or as an awaitable; raises if it could not."""
+
+_AT_ONCE = 20
+_HELD_FOR = MINUTE
+"""While one node tries a delivery, no other does, for so long."""
+_GIVES_UP_AFTER = DAY
+_MOST_DOUBLINGS = 10
+
+
+class Courier:
+    """Delivers for the channels that this node has."""
+
+    def __init__(self, store: Store, clock: Clock, herald: Herald) -> None:
+        self._store = store
+        self._clock = clock
+        self._herald = herald
+        self._channels: dict[str, Channel | None] = {}
+        self._woken = asyncio.Event()
+        self._again_at: Instant | None = None
+
+    def add(self, name: str, channel: Channel | None) -> None:
+        """A channel of this node or, without a function, of other nodes only."""
+        self._channels[name] = channel
+        self._woken.set()
+
+    @property
+    def has_channels(self) -> bool:
+        return bool(self._channels)
+
+    def knows(self, channel: str) -> bool:
+        return channel in self._channels
+
+    def look(self) -> None:
+        if self._channels:
+            self._woken.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._sleep()
+            try:
+                await self._deliver_due()
+            except Unavailable:
+                self._again_at = self._clock.now() + SECOND
+
+    async def _sleep(self) -> None:
+        if self._again_at is None:
+            await self._woken.wait()
+        else:
+            pause_s = max(0, self._again_at - self._clock.now()) / SECOND
+            try:
+                async with asyncio.timeout(pause_s):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+        self._woken.clear()
+        self._again_at = None
+
+    async def _deliver_due(self) -> None:
+        while True:
+            now = self._clock.now()
+            here = [name for name, channel in self._channels.items() if channel is not None]
+            if not here:
+                return
+            due = await self._store.take_deliveries(here, _AT_ONCE, now, now + _HELD_FOR)
+            if not due:
+                return
+            async with asyncio.TaskGroup() as group:
+                for deliveries in _by_session(due):
+                    group.create_task(self._deliver_in_turn(deliveries))
+
+    async def _deliver_in_turn(self, deliveries: Sequence[Delivery]) -> None:
+        """What belongs to one conversation arrives in its order; after a failure the rest waits with it."""
+        failed_until: Instant | None = None
+        for delivery in deliveries:
+            if failed_until is not None:
+                await self._settle(delivery, failed_until, "what came before it was not delivered")
+                continue
+            channel = self._channels[delivery.route.channel]
+            assert channel is not None
+            try:
+                async with asyncio.timeout(_HELD_FOR / SECOND / 2):
+                    await call(channel, delivery)
+            except Exception as error:  # noqa: BLE001 - whatever a channel raises, the delivery stays
+                failed_until = self._try_again_at(delivery, error)
+                self._herald.delivery_failed(delivery, describe(error), failed_until)
+                await self._settle(delivery, failed_until, describe(error))
+            else:
+                await self._settle(delivery, None, "")
+
+    def _try_again_at(self, delivery: Delivery, error: Exception) -> Instant | None:
+        now = self._clock.now()
+        if isinstance(error, Permanent) or now - delivery.first_at >= _GIVES_UP_AFTER:
+            return None
+        again_at = now + delay(min(delivery.tries, _MOST_DOUBLINGS), 0.5)
+        self._again_at = again_at if self._again_at is None else min(self._again_at, again_at)
+        return again_at
+
+    async def _settle(self, delivery: Delivery, again_at: Instant | None, error: str) -> None:
+        try:
+            await self._store.settle_delivery(delivery, again_at, error)
+        except Unavailable:
+            # Not settled: it comes again when its time is over, and its id tells the channel.
+            self._again_at = self._clock.now() + _HELD_FOR
+
+
+def _by_session(deliveries: Sequence[Delivery]) -> list[list[Delivery]]:
+    groups: dict[tuple[str, str], list[Delivery]] = {}
+    for delivery in deliveries:
+        groups.setdefault((delivery.route.channel, delivery.session), []).append(delivery)
+    return list(groups.values())

@@ -1,0 +1,82 @@
+"""The follower: learns from the store how runs and orders ended that this node does not decide for (D-10)."""
+
+import asyncio
+from collections.abc import Callable
+
+from headway.model.errors import Unavailable
+from headway.model.outcome import Outcome
+from headway.model.run import RunId
+from headway.model.time import SECOND
+from headway.ports import Store
+from headway.runtime.carrier import Carrier
+from headway.runtime.handle import Handle
+
+_GATHERS_S = 0.005
+"""Hints that come so close together are answered by one look."""
+_MOST = 1_000
+
+
+class Follower:
+    """Looks at the store when a hint says so, and at each poll."""
+
+    def __init__(
+        self,
+        store: Store,
+        carrier: Carrier,
+        is_live: Callable[[RunId], bool],
+    ) -> None:
+        self._store = store
+        self._carrier = carrier
+        self._is_live = is_live
+        self._woken = asyncio.Event()
+        self._verdicts: dict[RunId, asyncio.Event] = {}
+
+    def look(self) -> None:
+        self._woken.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._woken.wait()
+            await asyncio.sleep(_GATHERS_S)
+            self._woken.clear()
+            try:
+                await self._look_once()
+            except Unavailable:
+                await asyncio.sleep(1)
+                self._woken.set()
+
+    async def verdict(self, handle: Handle, within: int) -> Outcome | None:
+        """The outcome of a run that its owner may refuse, if that comes soon (D-10)."""
+        decided = self._verdicts[handle.id] = asyncio.Event()
+        self.look()
+        try:
+            async with asyncio.timeout(within / SECOND):
+                await decided.wait()
+        except TimeoutError:
+            pass
+        finally:
+            del self._verdicts[handle.id]
+        return handle.outcome
+
+    async def _look_once(self) -> None:
+        handles = self._carrier.handles
+        foreign = [run_id for run_id in handles if not self._is_live(run_id)]
+        for start in range(0, len(foreign), _MOST):
+            outcomes = await self._store.outcomes(foreign[start : start + _MOST])
+            for run_id, outcome in outcomes.items():
+                if not self._is_live(run_id):
+                    self._settle(run_id, outcome)
+        if self._carrier.orders:
+            answers = await self._store.answers(list(self._carrier.orders))
+            for order, answer in answers.items():
+                self._carrier.respond(order, answer)
+
+    def _settle(self, run_id: RunId, outcome: Outcome) -> None:
+        handle = self._carrier.handles.get(run_id)
+        if handle is None:
+            return
+        del self._carrier.handles[run_id]
+        self._carrier.tell(handle, outcome)
+        decided = self._verdicts.get(run_id)
+        if decided is not None:
+            decided.set()

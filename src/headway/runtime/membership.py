@@ -1,0 +1,170 @@
+"""This node's membership: its lease, its sight of the other nodes, and what it does when either ends (D-3, D-4).
+
+The lease is counted from before each renewal was sent, by a clock that also runs while the machine is suspended.
+A node that cannot renew stops its own attempts while its lease still holds. Another node is dead when its counter
+stood still for a whole lease of its own, by our clock: no wall clock has a say in it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from headway.model.errors import Unavailable
+from headway.model.settings import Settings
+from headway.model.time import SECOND, Instant
+from headway.ports import Clock, Peer, Renewal, Store
+from headway.runtime.herald import Herald
+
+_SHORTEST_PAUSE_S = 0.05
+
+
+class Node(Protocol):
+    """What the membership asks of the engine."""
+
+    def fence(self) -> None:
+        """The lease is about to end: stop all attempts, start nothing."""
+        ...
+
+    def unfence(self) -> None:
+        """The lease holds again, and everything owned still is."""
+        ...
+
+    async def die(self) -> None:
+        """Others have taken everything over: forget it all."""
+        ...
+
+    def widow(self) -> None:
+        """A node has died: its sessions can be claimed."""
+        ...
+
+
+class Membership:
+    """Keeps the lease and watches the others, as long as it runs."""
+
+    def __init__(  # noqa: PLR0917 - all that a node's life hangs on, said once
+        self,
+        node: Node,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        herald: Herald,
+        follow_time: Callable[[Instant, Instant], None] | None = None,
+    ) -> None:
+        self._node = node
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._herald = herald
+        self._follow_time = follow_time
+        self._until: Instant = 0
+        """Until when, by the elapsed time, the lease holds."""
+        self._seen: dict[int, tuple[int, Instant]] = {}
+        """The other nodes: their counters, and since when each has stood still."""
+        self._name = ""
+        self._margin = min(settings.cancel_grace, settings.lease // 3)
+        """The attempts are stopped so long before the lease ends."""
+        self._fenced = False
+        self._changing = asyncio.Lock()
+        """One thing at a time happens to the incarnation: a renewal, its death, or its leaving."""
+        self.number = 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other node is known to live: nobody else could do the work."""
+        return not self._seen
+
+    def holds(self) -> bool:
+        """Whether this node may act just now. Asked right before every call of a runner; if not, it is fenced."""
+        self._look_at_lease()
+        return not self._fenced
+
+    async def join(self, name: str) -> None:
+        """Become a new incarnation, which owns nothing."""
+        self._name = name
+        asked_at = self._clock.elapsed()
+        self.number = await self._store.enlist(name, self._settings.lease)
+        self._until = asked_at + self._settings.lease
+        self._fenced = False
+        await self._renew()
+
+    async def run(self) -> None:
+        """Renew and watch, for ever."""
+        every_s = self._settings.renew_every / SECOND
+        pause_s = every_s
+        while True:
+            left_s = (self._until - self._margin - self._clock.elapsed()) / SECOND
+            await asyncio.sleep(max(0.0, pause_s if self._fenced else min(pause_s, left_s)))
+            try:
+                async with self._changing:
+                    await self._renew()
+            except (Unavailable, TimeoutError):
+                pause_s = min(every_s, max(_SHORTEST_PAUSE_S, every_s / 10))
+            else:
+                pause_s = every_s
+            self._look_at_lease()
+
+    async def rejoin(self) -> None:
+        """Leave in good order and come back as a new incarnation, however long the store takes for it."""
+        async with self._changing:
+            while True:
+                try:
+                    await self._store.retire()
+                    await self._node.die()
+                    await self.join(self._name)
+                except Unavailable:
+                    await asyncio.sleep(self._settings.renew_every / SECOND)
+                else:
+                    return
+
+    def _patience_s(self) -> float:
+        """How long one renewal may take: an answer that comes after the fence is of no use."""
+        left_s = (self._until - self._margin - self._clock.elapsed()) / SECOND
+        longest_s = self._settings.lease / SECOND
+        return longest_s if self._fenced else max(_SHORTEST_PAUSE_S, left_s)
+
+    def _look_at_lease(self) -> None:
+        if not self._fenced and self._clock.elapsed() >= self._until - self._margin:
+            self._fenced = True
+            self._herald.fenced(self.number)
+            self._node.fence()
+
+    async def _renew(self) -> None:
+        asked_at = self._clock.elapsed()
+        renewal = await asyncio.wait_for(self._store.renew(), self._patience_s())
+        if not renewal.alive:
+            await self._die()
+            return
+        self._until = asked_at + self._settings.lease
+        if self._follow_time is not None and renewal.at is not None:
+            self._follow_time(renewal.at, (self._clock.elapsed() - asked_at) // 2)
+        if self._fenced:
+            self._fenced = False
+            self._node.unfence()
+        await self._watch(renewal)
+
+    async def _die(self) -> None:
+        """This incarnation was declared dead. The next one owns nothing."""
+        self._fenced = True
+        self._herald.died(self.number)
+        await self._node.die()
+        await self.join(self._name)
+        self._node.unfence()
+
+    async def _watch(self, renewal: Renewal) -> None:
+        """Bury whoever has shown no sign of life for a whole lease."""
+        now = self._clock.elapsed()
+        living = {peer.id for peer in renewal.peers}
+        for gone in set(self._seen) - living:
+            del self._seen[gone]
+        for peer in renewal.peers:
+            counter, since = self._seen.get(peer.id, (-1, now))
+            if peer.counter != counter:
+                self._seen[peer.id] = (peer.counter, now)
+            elif now - since >= peer.lease:
+                await self._bury(peer)
+
+    async def _bury(self, peer: Peer) -> None:
+        if await self._store.bury(peer):
+            self._seen.pop(peer.id, None)
+            self._herald.node_dead(peer.id)
+            self._node.widow()

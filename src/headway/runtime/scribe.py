@@ -1,0 +1,317 @@
+"""The scribe: stores what the kernel decided, then has it carried out.
+
+Everything else only tells the kernel and wakes the scribe. So what happens in one turn of the event loop is stored
+as one batch, and nothing is acted on before it is stored. Where the store can take several batches at once the
+scribe has as many hands: each session belongs to one of them, so its actions are stored in their order, while
+batches of other sessions are under way. While the store cannot be reached a batch is kept and tried again (D-9):
+nothing is decided anew, nothing is forgotten.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+
+from headway.core.actions import Action, Finish, Release, Start, epoch_of, session_of
+from headway.core.kernel import Kernel
+from headway.model.errors import InvariantBroken, NotRunning, Unavailable
+from headway.model.run import SessionKey
+from headway.model.time import SECOND, Instant
+from headway.ports import Clock, Recorded, Store
+from headway.runtime.attempts import Attempts
+from headway.runtime.herald import Herald
+
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+
+
+class Scribe:
+    """Stores and has carried out, one batch after the other, until it is stopped."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        store: Store,
+        clock: Clock,
+        attempts: Attempts,
+        herald: Herald,
+        *,
+        prepare: Callable[[list[Action]], list[Action]],
+        carry_out: Callable[[Sequence[Action]], None],
+        recorded: Callable[[Recorded, Sequence[Action]], Sequence[Action]],
+        rested: Callable[[], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self._kernel = kernel
+        self._store = store
+        self._clock = clock
+        self._attempts = attempts
+        self._herald = herald
+        self._prepare = prepare
+        self._carry_out = carry_out
+        self._recorded = recorded
+        self._rested = rested
+        self._fail = fail
+        self._task: asyncio.Task[None] | None = None
+        self._nudge: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at: Instant | None = None
+        self._hands: list[_Hand] = []
+        self._resting: list[asyncio.Future[None]] = []
+        self._kept_idle = 0
+        self.releasing: dict[SessionKey, tuple[int, int]] = {}
+        """Sessions that the kernel has given back and the store not yet: epoch, and what was seen of them.
+
+        0 is seen of a session with work in it. Until the store has answered nothing is asked about them: what was
+        decided before is not stored yet either.
+        """
+        self.kept: dict[SessionKey, int] = {}
+        """Sessions that the store did not take back, and what was seen of them: they are to be read again."""
+        self.given_back: dict[SessionKey, int] = {}
+        """Sessions that left the kernel, and under which epoch, since `Claims` asked the store for something."""
+        self.away: Unavailable | None = None
+        """Why the store cannot be reached, while it cannot."""
+
+    @property
+    def running(self) -> bool:
+        return self._task is not None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._task = self._begin(loop, self._write(loop))
+        if self._store.writers > 1:
+            self._hands = [_Hand() for _ in range(self._store.writers)]
+            for hand in self._hands:
+                hand.task = self._begin(loop, self._write_with(hand, loop))
+
+    def _begin(
+        self, loop: asyncio.AbstractEventLoop, work: Coroutine[object, object, None]
+    ) -> asyncio.Task[None]:
+        task = loop.create_task(work, name="headway-scribe")
+        task.add_done_callback(self._ended)
+        return task
+
+    async def stop(self) -> None:
+        """End, with what was stored so far."""
+        tasks = self._cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def break_off(self) -> None:
+        """Something is wrong: end at once, and let nobody wait for ever."""
+        self._cancel()
+        for waiter in self._resting:
+            if not waiter.done():
+                waiter.set_exception(NotRunning())
+
+    def forget(self) -> None:
+        """Nothing that was decided counts any more."""
+        self._kernel.take_actions()
+        for hand in self._hands:
+            hand.pending.clear()
+        self.releasing.clear()
+        self.kept.clear()
+
+    def _cancel(self) -> list[asyncio.Task[None]]:
+        task, self._task = self._task, None
+        tasks = [hand.task for hand in self._hands if hand.task is not None]
+        if task is not None:
+            tasks.append(task)
+        for running in tasks:
+            running.cancel()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = self._alarm_at = None
+        return tasks
+
+    def wake(self) -> None:
+        nudge = self._nudge
+        if nudge is not None:
+            self._nudge = None
+            if not nudge.done():
+                nudge.set_result(None)
+
+    async def rest(self, until: float | None) -> None:
+        """Wait until no attempt runs here and all that was decided is stored and carried out, or until then."""
+        loop = asyncio.get_running_loop()
+        stage = self._kernel.stage
+        while (
+            self._attempts or stage.attempts or stage.actions or self._nudge is None or self._busy
+        ):
+            rested: asyncio.Future[None] = loop.create_future()
+            self._resting.append(rested)
+            self.wake()
+            timer = None if until is None else loop.call_at(until, _release, [rested])
+            try:
+                await rested
+            finally:
+                if timer is not None:
+                    timer.cancel()
+            if until is not None and loop.time() >= until:
+                return
+
+    @property
+    def _busy(self) -> bool:
+        return any(hand.pending or hand.storing for hand in self._hands)
+
+    async def _write(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Store what was decided, carry it out, sleep until there is more."""
+        kernel = self._kernel
+        while True:
+            actions = self._prepare(kernel.take_actions())
+            if actions:
+                if self._store.durable:
+                    self._note_releases(actions)
+                if self._hands:
+                    self._share_out(actions)
+                else:
+                    await self._keep(actions)
+                continue
+            if self._many_idle():
+                continue
+            self._rested()
+            if kernel.stage.actions:
+                continue
+            self._set_alarm(loop)
+            self._nudge = loop.create_future()
+            if self._resting and not (self._attempts or kernel.stage.attempts or self._busy):
+                resting, self._resting = self._resting, []
+                _release(resting)
+            await self._nudge
+
+    def _share_out(self, actions: Sequence[Action]) -> None:
+        """All actions of a session under one epoch go to the same hand; what is not stored needs no order."""
+        hands = self._hands
+        count = len(hands)
+        for action in actions:
+            if type(action) is Start or type(action) is Finish:
+                hands[action.epoch % count].pending.append(action)
+            else:
+                hands[epoch_of(action) % count].pending.append(action)
+        for hand in hands:
+            hand.wake()
+
+    async def _write_with(self, hand: "_Hand", loop: asyncio.AbstractEventLoop) -> None:
+        """Store and have carried out what falls to one hand."""
+        while True:
+            actions, hand.pending = hand.pending, []
+            if actions:
+                hand.storing = True
+                await self._keep(actions)
+                hand.storing = False
+                self.wake()
+            else:
+                hand.nudge = loop.create_future()
+                await hand.nudge
+
+    async def _keep(self, actions: Sequence[Action]) -> None:
+        recorded = await self._record(actions)
+        if self._store.durable:
+            self._note_released(actions, recorded)
+            actions = self._recorded(recorded, actions)
+        self._carry_out(actions)
+
+    async def _record(self, actions: Sequence[Action]) -> Recorded:
+        """Try until the store has taken it. What it refuses because of ownership is its answer, not a failure."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                recorded = await self._store.record(actions)
+            except Unavailable as away:
+                if self.away is None:
+                    self._herald.store_away(str(away))
+                self.away = away
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            else:
+                if self.away is not None:
+                    self.away = None
+                    self._herald.store_back()
+                return recorded
+
+    def _note_releases(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if type(action) is Release:
+                self.releasing.setdefault(action.session, (action.epoch, action.seen))
+                self.given_back[action.session] = action.epoch
+
+    def _note_released(self, actions: Sequence[Action], recorded: Recorded) -> None:
+        """What the store has not taken back stays with us: it is read again until it was taken in."""
+        for action in actions:
+            if type(action) is Release:
+                epoch, seen = self.releasing.get(action.session, (0, 0))
+                if epoch == action.epoch:
+                    del self.releasing[action.session]
+                    if action.session in recorded.kept:
+                        self.kept[action.session] = seen
+
+    def _many_idle(self) -> bool:
+        """Give idle sessions back once there are many: surely all beyond the number of live runs are."""
+        stage = self._kernel.stage
+        surely_idle = len(stage.sessions) - len(stage.runs)
+        self._kept_idle = min(self._kept_idle, surely_idle)
+        if surely_idle <= self._kept_idle + stage.settings.idle_sessions:
+            return False
+        self.release_idle()
+        self._kept_idle = len(stage.sessions) - len(stage.runs)
+        return True
+
+    def release_idle(self) -> None:
+        self._kernel.release_idle()
+        if self._store.durable:
+            self._note_releases(self._kernel.stage.actions)
+
+    def releases(self, release: Release) -> None:
+        """A session with work in it is given back: if the store keeps it, all of it is read again."""
+        self.releasing[release.session] = (release.epoch, 0)
+        self.given_back[release.session] = release.epoch
+
+    # Time.
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
+        at = self._kernel.wake_at
+        if at == self._alarm_at:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._alarm_at = at
+        if at is not None:
+            delay_s = max(0, at - self._clock.now()) / SECOND
+            self._alarm = loop.call_later(delay_s, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = self._alarm_at = None
+        try:
+            self._kernel.time_passed(self._clock.now())
+        except Exception as error:  # noqa: BLE001 - the kernel is wrong: nobody shall wait for ever
+            self._fail(error)
+        self.wake()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """It ends only when it is told to. If it broke, nobody shall wait for ever."""
+        if not task.cancelled() and self._task is not None:
+            self._fail(task.exception() or InvariantBroken("the scribe ended"))
+
+
+class _Hand:
+    """Stores the actions of its sessions, one batch after the other."""
+
+    def __init__(self) -> None:
+        self.pending: list[Action] = []
+        self.storing = False
+        self.nudge: asyncio.Future[None] | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        nudge, self.nudge = self.nudge, None
+        if nudge is not None and not nudge.done():
+            nudge.set_result(None)
+
+
+def of_other_sessions(actions: Sequence[Action], lost: frozenset[SessionKey]) -> list[Action]:
+    """The actions without those of sessions that are not ours any more."""
+    return [action for action in actions if session_of(action) not in lost]
+
+
+def _release(waiters: list[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)

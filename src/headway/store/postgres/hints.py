@@ -1,0 +1,180 @@
+"""Hints between nodes by LISTEN and NOTIFY (N-16). A hint may be lost: each node also polls.
+
+Each node listens on a channel of its own and on one for all, over a direct connection. It first tells itself
+something: if that does not come back, a pooler stands in between, and the node lives by polling alone.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import asyncpg
+
+from headway.model.errors import Unavailable
+from headway.ports import Hint
+from headway.store.postgres.connections import Connections, is_pooled
+from headway.store.postgres.troubles import ANY
+
+_EVERY = 0.02
+"""Seconds between two batches of hints: a burst of work is one hint."""
+_PING_WITHIN = 2.0
+_CHECK_EVERY = 15.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+_HELLO = "hello"
+_PING = "ping"
+_WORDS = {str(hint): hint for hint in Hint}
+
+
+class Hints:
+    """Tells other nodes, and hears them."""
+
+    def __init__(self, connections: Connections, schema: str, tell: str, spawn: "Spawn") -> None:
+        self._connections = connections
+        self._schema = schema
+        self._tell_statement = tell
+        self._spawn = spawn
+        self._node = 0
+        self._pending: set[tuple[int, Hint | str]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._told_at = 0.0
+        self._hear: Callable[[Hint], None] = _deaf
+        self._heard_ping = asyncio.Event()
+        self._changed = asyncio.Event()
+        self.alone = False
+        """Whether no other node is known to live: then there is nobody to tell."""
+        self.working = asyncio.Event()
+        """Set while hints of others arrive."""
+
+    def open(self, hear: Callable[[Hint], None]) -> None:
+        self._hear = hear
+        self._spawn(self._listen())
+
+    def enlisted(self, node: int) -> None:
+        """From now on hear what is for this node; the others learn that they are not alone."""
+        self._node = node
+        self._changed.set()
+        self.alone = False
+        self._add(0, _HELLO)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._hear = _deaf
+
+    def tell_all(self, hint: Hint) -> None:
+        if not self.alone:
+            self._add(0, hint)
+
+    def tell(self, node: int | None, hint: Hint) -> None:
+        """Tell one node; callers that are no node hear nothing."""
+        if node and node == self._node:
+            asyncio.get_running_loop().call_soon(self._hear, hint)
+        elif node and not self.alone:
+            self._add(node, hint)
+
+    def _add(self, node: int, hint: "Hint | str") -> None:
+        self._pending.add((node, hint))
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            at = max(loop.time(), self._told_at + _EVERY)
+            self._timer = loop.call_at(at, self._send)
+
+    def _send(self) -> None:
+        self._timer = None
+        pending, self._pending = self._pending, set()
+        if pending:
+            self._told_at = asyncio.get_running_loop().time()
+            self._spawn(self._notify(sorted(pending)))
+
+    async def _notify(self, hints: "list[tuple[int, Hint | str]]") -> None:
+        channels = [self._channel(node) for node, _ in hints]
+        payloads = [f"{self._node} {hint}" for _, hint in hints]
+        try:
+            await self._connections.call(self._tell_statement, channels, payloads)
+        except Unavailable:
+            """A hint may be lost."""
+
+    def _channel(self, node: int) -> str:
+        return f"headway_{self._schema}_{node or 'all'}"
+
+    # Hearing.
+
+    async def _listen(self) -> None:
+        """Keep one connection that listens, for as long as the store is open."""
+        pause = _FIRST_PAUSE
+        first = True
+        while True:
+            try:
+                connection = await self._connections.direct()
+            except Unavailable:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            try:
+                if await is_pooled(connection):
+                    return
+                pause = _FIRST_PAUSE
+                await self._attend(connection, first=first)
+            except ANY:
+                """The connection broke: the next one begins with a look at everything."""
+            finally:
+                self.working.clear()
+                connection.terminate()
+            first = False
+            await asyncio.sleep(pause)
+
+    async def _attend(self, connection: asyncpg.Connection, *, first: bool) -> None:
+        broken = asyncio.Event()
+
+        def ended(_: asyncpg.Connection) -> None:
+            broken.set()
+            self._changed.set()
+
+        connection.add_termination_listener(ended)
+        await connection.add_listener(self._channel(0), self._heard)
+        own = 0
+        while not broken.is_set():
+            self._changed.clear()
+            if own != self._node:
+                if own:
+                    await connection.remove_listener(self._channel(own), self._heard)
+                own = self._node
+                await connection.add_listener(self._channel(own), self._heard)
+            if not self.working.is_set():
+                await self._ping()
+                self.working.set()
+                if not first:
+                    self._hear(Hint.ALL)
+            try:
+                async with asyncio.timeout(_CHECK_EVERY):
+                    await self._changed.wait()
+            except TimeoutError:
+                await connection.fetchval("select 1", timeout=_PING_WITHIN)
+
+    async def _ping(self) -> None:
+        """Over another connection: it must come back by way of the database."""
+        self._heard_ping.clear()
+        statement, channel = self._tell_statement, self._channel(self._node)
+        await self._connections.call(statement, [channel], [f"{self._node} {_PING}"])
+        async with asyncio.timeout(_PING_WITHIN):
+            await self._heard_ping.wait()
+
+    def _heard(self, *told: object) -> None:
+        """The driver tells connection, process, channel and text; only the text matters."""
+        sender, _, said = str(told[-1]).partition(" ")
+        if said == _PING:
+            self._heard_ping.set()
+        if sender == str(self._node):
+            return
+        if said == _HELLO:
+            self.alone = False
+        elif said in _WORDS:
+            self._hear(_WORDS[said])
+
+
+Spawn = Callable[[Coroutine[object, object, None]], None]
+
+
+def _deaf(hint: Hint) -> None:
+    """Before it was opened, and after it was closed."""

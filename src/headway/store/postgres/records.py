@@ -1,0 +1,270 @@
+"""What the kernel decided, in columns: as the functions `record_v1` and `record_all_v1` take it."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from headway.core.actions import (
+    Abandon,
+    Action,
+    AskEstimate,
+    CancelAttempt,
+    Deliver,
+    Enqueue,
+    Finish,
+    Merge,
+    NoteHold,
+    NoteLate,
+    NoteWait,
+    Release,
+    Remember,
+    Respond,
+    Start,
+    Steer,
+    Unsteer,
+)
+from headway.core.session import BLANK
+from headway.model.run import Run, RunId, SessionKey
+from headway.model.settings import Settings
+from headway.model.time import Instant
+from headway.model.words import Cut, Rule, Source
+from headway.store.codec import (
+    encode_answer,
+    encode_delivery,
+    encode_memory,
+    encode_outcome,
+    encode_run,
+    encode_standing,
+)
+from headway.store.keys import was_handled
+from headway.store.postgres.admissions import BETWEEN, rank_of, ready_at
+
+_TASK = Source.TASK
+_ENDING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
+"""Cuts that end their run, so that nothing of it may go on."""
+
+# In which order a batch is written. What comes for a run in another order begins a new batch.
+_MERGE, _ENQUEUE, _FINISH, _START, _CANCEL = range(5)
+
+
+class RecordBatch:
+    """Decisions that can be written together."""
+
+    def __init__(self) -> None:
+        self.actions: list[Action] = []
+        self.epochs: dict[SessionKey, int] = {}
+        self.steps: dict[RunId, int] = {}
+        self.released: set[SessionKey] = set()
+        self.starts: tuple[list[object], ...] = tuple([] for _ in range(8))
+        self.finishes: tuple[list[object], ...] = tuple([] for _ in range(8))
+        self.releases: tuple[list[object], ...] = ([], [])
+        self.merges: tuple[list[object], ...] = tuple([] for _ in range(12))
+        self.enqueues: tuple[list[object], ...] = tuple([] for _ in range(7))
+        self.cancels: tuple[list[object], ...] = ([], [], [])
+        self.bodies: dict[RunId, str] = {}
+        self.steers: list[object] = []
+        self.memories: dict[SessionKey, str | None] = {}
+        self.answers: tuple[list[object], ...] = ([], [])
+        self.deliveries: tuple[list[object], ...] = tuple([] for _ in range(4))
+        self.rare = False
+
+    def columns(self, node: int, now: Instant, *, careful: bool) -> list[object]:
+        """The arguments of `record_v1`, and those of `record_all_v1` besides if the batch has any of its kinds."""
+        sessions = sorted(self.epochs)
+        columns: list[object] = [
+            node, now, sessions, [self.epochs[session] for session in sessions],
+            *self.finishes, *self.starts, careful, *self.releases,
+        ]  # fmt: skip
+        if self.rare:
+            columns += [*self.merges, *self.enqueues, *self.cancels,
+                list(self.bodies), list(self.bodies.values()), self.steers,
+                        list(self.memories), list(self.memories.values()), *self.answers,
+                        *self.deliveries]  # fmt: skip
+        return columns
+
+
+def batches_of(actions: Sequence[Action], settings: Settings) -> list[RecordBatch]:
+    """The decisions in as few batches as their order allows: mostly one."""
+    batch = RecordBatch()
+    batches = [batch]
+    ends = {action.run.id: at for at, action in enumerate(actions) if type(action) is Finish}
+    for at, action in enumerate(actions):
+        if type(action) is Start and ends.get(action.run.id, -1) > at:
+            # Nothing is carried out before it is kept: this attempt never was.
+            continue
+        if type(action) is Finish or type(action) is Start:
+            run, epoch = action.run, action.epoch
+            step = _FINISH if type(action) is Finish else _START
+        else:
+            known = _place_of(action)
+            if known is None:
+                continue
+            session, epoch, run_id, step = known
+            if not _fits(batch, session, epoch, run_id, step):
+                batch = RecordBatch()
+                batches.append(batch)
+            batch.epochs[session] = epoch
+            if run_id is not None:
+                batch.steps[run_id] = step
+            batch.actions.append(action)
+            _add_rare(batch, action, settings)
+            continue
+        session, run_id = run.session, run.id
+        if not _fits(batch, session, epoch, run_id, step):
+            batch = RecordBatch()
+            batches.append(batch)
+        batch.epochs[session] = epoch
+        batch.steps[run_id] = step
+        batch.actions.append(action)
+        if type(action) is Finish:
+            _add_finish(batch, action)
+        else:
+            _add_start(batch, action)  # type: ignore[arg-type]  # mypy does not follow type()
+    return batches if batch.actions else batches[:-1]
+
+
+def _fits(
+    batch: RecordBatch, session: SessionKey, epoch: int, run_id: RunId | None, step: int
+) -> bool:
+    if batch.epochs.get(session, epoch) != epoch or session in batch.released:
+        return False
+    if run_id is None:
+        return True
+    latest = batch.steps.get(run_id, -1)
+    # What comes for a run after its end must find that it has ended.
+    return latest < step and latest != _FINISH
+
+
+def _add_start(batch: RecordBatch, start: Start) -> None:
+    run = start.run
+    sessions, slots, ids, attempts, epochs, times, agents, tasks = batch.starts
+    sessions.append(run.session)
+    slots.append(start.slot)
+    ids.append(run.id)
+    attempts.append(start.attempt)
+    epochs.append(start.epoch)
+    times.append(start.at)
+    agents.append(run.agent)
+    tasks.append(run.source is _TASK)
+    if run.overflow:
+        _add_body(batch, run)
+
+
+def _add_body(batch: RecordBatch, run: Run) -> None:
+    """Lines of dropped messages left the session's memory and go with the run, also into its next attempt."""
+    batch.rare = True
+    batch.bodies[run.id] = encode_run(run)
+
+
+def _add_finish(batch: RecordBatch, finish: Finish) -> None:
+    outcome = finish.outcome
+    ids, states, outcomes, attempts, started, times, unhandled, into = batch.finishes
+    ids.append(finish.run.id)
+    states.append(outcome.state)
+    outcomes.append(encode_outcome(outcome))
+    attempts.append(finish.attempt)
+    started.append(finish.started_at)
+    times.append(finish.at)
+    unhandled.append(outcome.reason is not None and not was_handled(outcome))
+    into.append(outcome.into)
+    if finish.run.overflow:
+        _add_body(batch, finish.run)
+
+
+def _place_of(action: Action) -> tuple[SessionKey, int, RunId | None, int] | None:
+    """Session, epoch, run and step of a decision; None for what is not kept."""
+    match action:
+        case Finish(run=run, epoch=epoch):
+            return run.session, epoch, run.id, _FINISH
+        case Start(run=run, epoch=epoch):
+            return run.session, epoch, run.id, _START
+        case Enqueue(run=run, epoch=epoch):
+            return run.session, epoch, run.id, _ENQUEUE
+        case Merge(run=run, epoch=epoch):
+            return run.session, epoch, run.id, _MERGE
+        case CancelAttempt(run=run, epoch=epoch, cut=cut):
+            return (run.session, epoch, run.id, _CANCEL) if cut in _ENDING_CUTS else None
+        case Steer(message=run, epoch=epoch):
+            return run.session, epoch, None, 0
+        case Remember(session=session, epoch=epoch) | Release(session=session, epoch=epoch):
+            return session, epoch, None, 0
+        case Respond(order=order, epoch=epoch):
+            return order.session, epoch, None, 0
+        case Deliver(delivery):
+            return delivery.session, delivery.epoch, None, 0
+        case Abandon() | Unsteer() | AskEstimate() | NoteWait() | NoteLate() | NoteHold():
+            return None
+        case _:
+            assert_never(action)
+
+
+def _add_rare(batch: RecordBatch, action: Action, settings: Settings) -> None:
+    if isinstance(action, Release):
+        batch.released.add(action.session)
+        batch.releases[0].append(action.session)
+        batch.releases[1].append(action.seen)
+        return
+    batch.rare = True
+    match action:
+        case Enqueue():
+            _add_enqueue(batch, action)
+        case Merge():
+            _add_merge(batch, action, settings)
+        case CancelAttempt(run=run, cut=cut):
+            _append(batch.cancels, (run.id, run.root or run.session, cut))
+        case Steer(message=run):
+            batch.steers.append(run.id)
+        case Remember(session=session, memory=memory):
+            batch.memories[session] = None if memory == BLANK else encode_memory(memory)
+        case Respond(order=order, answer=answer):
+            batch.answers[0].append(order.id)
+            batch.answers[1].append(encode_answer(answer))
+        case Deliver(delivery):
+            row = (
+                delivery.id,
+                delivery.route.channel,
+                delivery.first_at,
+                encode_delivery(delivery),
+            )
+            _append(batch.deliveries, row)
+        case _:
+            raise AssertionError(action)
+
+
+def _add_enqueue(batch: RecordBatch, enqueue: Enqueue) -> None:
+    standing = enqueue.standing
+    if enqueue.run.overflow:
+        _add_body(batch, enqueue.run)
+    row = (
+        enqueue.run.id,
+        enqueue.state,
+        enqueue.attempt,
+        enqueue.until,
+        None if standing is None else encode_standing(standing),
+        standing is not None and standing.held is Rule.RETRY,
+        "retry" if enqueue.cut is None else enqueue.cut,
+    )
+    _append(batch.enqueues, row)
+
+
+def _add_merge(batch: RecordBatch, merge: Merge, settings: Settings) -> None:
+    run = merge.run
+    row = (
+        run.id,
+        run.session,
+        merge.seq,
+        run.agent,
+        run.lane,
+        run.source is _TASK,
+        rank_of(run, settings),
+        ready_at(run),
+        run.deadline_at,
+        run.root,
+        BETWEEN.join(run.ancestors) if run.ancestors else None,
+        encode_run(run),
+    )
+    _append(batch.merges, row)
+
+
+def _append(columns: tuple[list[object], ...], row: Sequence[object]) -> None:
+    for column, value in zip(columns, row, strict=True):
+        column.append(value)

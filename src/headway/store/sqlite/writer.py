@@ -1,0 +1,230 @@
+"""Transactions: what was asked for while the last one was written goes into the next one together."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from headway.model.errors import StoreRefused, StoreUnavailable
+from headway.store.sqlite.database import Database, error_from, is_of_one_job
+
+T = TypeVar("T")
+
+
+class Job(Protocol):
+    """One call, as the thread sees it."""
+
+    def work(self, database: Database, again: bool = False) -> None:
+        """Do it. With `again` from the start: the transaction was given up because of one of its jobs."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """It could not be done; nothing of it was kept."""
+        ...
+
+    def answer(self) -> None:
+        """Tell the caller. On the event loop, after the commit."""
+        ...
+
+
+class Call(Generic[T]):
+    """A call with one answer."""
+
+    def __init__(
+        self,
+        task: Callable[[Database], T],
+        future: "asyncio.Future[T]",
+        again: Callable[[Database], T] | None = None,
+    ) -> None:
+        self._task = task
+        self._again = again or task
+        self._future = future
+        self._result: T | None = None
+        self._error: BaseException | None = None
+
+    def work(self, database: Database, again: bool = False) -> None:
+        self._error = None
+        self._result = self._again(database) if again else self._task(database)
+
+    def fail(self, error: BaseException) -> None:
+        self._error = error
+
+    def answer(self) -> None:
+        if self._future.done():
+            return
+        if self._error is not None:
+            self._future.set_exception(self._error)
+        else:
+            self._future.set_result(self._result)  # type: ignore[arg-type]  # set by `work`, of type T
+
+
+def transact(database: Database, jobs: list[Job]) -> None:
+    """One transaction for all of these. What is wrong with one of them leaves the others alone."""
+    try:
+        if _try_all(database, jobs):
+            return
+        database.begin()
+        for job in jobs:
+            _try_one(database, job)
+        database.commit()
+    except sqlite3.Error as error:
+        _give_up(database)
+        for job in jobs:
+            job.fail(error_from(database.path, error))
+    except Exception as error:  # noqa: BLE001 - a bug must reach the callers, and not end the thread
+        _give_up(database)
+        for job in jobs:
+            job.fail(error)
+
+
+def _try_all(database: Database, jobs: list[Job]) -> bool:
+    """The usual way: without a savepoint for each. False: one of them cannot be done, nothing was kept."""
+    database.begin()
+    try:
+        for job in jobs:
+            job.work(database)
+    except Exception as error:
+        if not is_of_one_job(error):
+            raise
+        database.rollback()
+        return False
+    database.commit()
+    return True
+
+
+def _try_one(database: Database, job: Job) -> None:
+    database.save()
+    try:
+        job.work(database, again=True)
+    except Exception as error:
+        if not is_of_one_job(error):
+            raise
+        database.undo()
+        job.fail(refusal_of(database.path, error))
+    else:
+        database.release()
+
+
+def refusal_of(store: str, error: Exception) -> Exception:
+    """What the caller of the one job is told that cannot be done."""
+    if isinstance(error, sqlite3.Error):
+        return error_from(store, error)
+    if isinstance(error, UnicodeError | OverflowError):
+        return StoreRefused(store, f"this cannot be written: {error}")
+    return error
+
+
+def _give_up(database: Database) -> None:
+    try:
+        database.rollback()
+    except sqlite3.Error:
+        # SQLite has ended the transaction by itself.
+        return
+
+
+def read_all(database: Database, jobs: list[Job]) -> None:
+    """Answer each from the state of the last commit."""
+    for job in jobs:
+        try:
+            job.work(database)
+        except sqlite3.Error as error:
+            job.fail(error_from(database.path, error))
+        except Exception as error:  # noqa: BLE001 - a bug must reach the caller, and not end the thread
+            job.fail(error)
+
+
+class Inline:
+    """Does each job at once, where it is asked for: no threads, for tests in virtual time."""
+
+    def __init__(
+        self,
+        database: Database,
+        carry_out: Callable[[Database, list[Job]], None],
+        after: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._carry_out = carry_out
+        self._after = after
+
+    def ask(self, job: Job) -> None:
+        self._carry_out(self._database, [job])
+        self._after()
+        job.answer()
+
+    async def close(self) -> None:
+        self._database.close()
+
+
+class Worker:
+    """A thread with a connection of its own."""
+
+    def __init__(
+        self,
+        database: Database,
+        carry_out: Callable[[Database, list[Job]], None],
+        after: Callable[[], None],
+        loop: asyncio.AbstractEventLoop,
+        name: str,
+    ) -> None:
+        self._database = database
+        self._carry_out = carry_out
+        self._after = after
+        self._loop = loop
+        self._jobs: list[Job] = []
+        self._lock = threading.Lock()
+        self._wake = threading.Semaphore(0)
+        self._closing = False
+        self._closed: asyncio.Future[None] = loop.create_future()
+        # A daemon: whatever happens to the loop, the thread does not keep the process from ending.
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    def ask(self, job: Job) -> None:
+        with self._lock:
+            if self._closing:
+                raise StoreUnavailable(self._database.path, "the store was closed")
+            jobs = self._jobs
+            jobs.append(job)
+        if len(jobs) == 1:
+            self._wake.release()
+
+    async def close(self) -> None:
+        """What was asked for before is done first."""
+        with self._lock:
+            closing, self._closing = self._closing, True
+        if not closing:
+            self._wake.release()
+        await self._closed
+        self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            self._wake.acquire()
+            with self._lock:
+                jobs, self._jobs = self._jobs, []
+                closing = self._closing
+            if jobs:
+                self._carry_out(self._database, jobs)
+                self._post(self._answer, jobs)
+                self._after()
+            elif closing:
+                self._database.close()
+                self._post(self._say_closed, [])
+                return
+
+    def _post(self, callback: Callable[[list[Job]], None], jobs: list[Job]) -> None:
+        """One wake-up of the loop for the whole transaction."""
+        try:
+            self._loop.call_soon_threadsafe(callback, jobs)
+        except RuntimeError:
+            # The loop is closed: nobody waits any more. What was committed is safe.
+            return
+
+    def _answer(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            job.answer()
+
+    def _say_closed(self, _: list[Job]) -> None:
+        if not self._closed.done():
+            self._closed.set_result(None)

@@ -1,0 +1,308 @@
+"""What goes wrong between a node and its store, and the store as a node sees it through that.
+
+Everything is drawn from the seed. A call can fail before anything was done or after all of it was (the answer is
+lost), it can take long on either way, and the store can be away for a while. Hints can be late or never come.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import Random
+from typing import TypeVar
+
+import msgspec
+
+from headway.core.actions import Action
+from headway.model.errors import StoreUnavailable
+from headway.model.outcome import Outcome
+from headway.model.places import Answer, Delivery, Holding, Order
+from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
+from headway.model.settings import Limits
+from headway.model.time import SECOND, Instant, Span
+from headway.model.views import NodeView, RunView, StoreStatus
+from headway.ports import (
+    Admission,
+    Claims,
+    Elsewhere,
+    Granted,
+    Hint,
+    Peer,
+    Recorded,
+    Renewal,
+    RunPage,
+    RunQuery,
+    Store,
+)
+from headway.testing.cluster.clocks import WallClock
+from headway.testing.cluster.loops import Conductor
+
+Result = TypeVar("Result")
+
+_MOST_STEPS = 1_500
+"""About as many steps of its virtual machine as SQLite takes for a small batch."""
+_LONGEST_CALL: Span = 2 * SECOND
+"""A store that is away says so within this."""
+
+
+class Weather(msgspec.Struct):
+    """How bad it is just now; chances are from 0 to 1."""
+
+    latency: Span = 0
+    """The longest way of a call or its answer, mostly."""
+    slow: float = 0.0
+    """How often a way takes up to a hundred times as long."""
+    fails_before: float = 0.0
+    fails_after: float = 0.0
+    fails_within: float = 0.0
+    """How often a batch breaks off in the middle of its transaction."""
+    hints_lost: float = 0.0
+    hint_delay: Span = 0
+
+
+CALM = Weather()
+
+
+class Sight(msgspec.Struct):
+    """Who looks on: told of what was really kept, whatever the node gets to hear of it."""
+
+    admitted: Callable[[Run, Admission], None]
+    recorded: Callable[[Sequence[Action], Recorded], None]
+    enlisted: Callable[[int, Instant], None]
+    renewed: Callable[[Renewal, Instant], None]
+    buried: Callable[[int], None]
+
+
+class FaultyStore:
+    """One node's way to the shared store."""
+
+    def __init__(  # noqa: PLR0917 - all that a call meets on its way, said once
+        self,
+        store: Store,
+        name: str,
+        conductor: Conductor,
+        wall: WallClock,
+        seed: str,
+        sight: Sight,
+        interrupt: Callable[[int], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._interrupt = interrupt
+        """Lets the database break off after so many steps of work; 0: no more."""
+        self._name = name
+        self._conductor = conductor
+        self._wall = wall
+        self._seed = seed
+        self._random = Random(seed)
+        self._sight = sight
+        self.weather = CALM
+        self.away_until: Instant = 0
+        self.slow_calls: dict[str, Span] = {}
+        self.slow_answers: dict[str, Span] = {}
+        """By name of the call: how much longer it, or its answer, takes than the weather says."""
+        self._answers_at: dict[SessionKey, Instant] = {}
+        """Answers about one session come in the order of the places that were given."""
+
+    @property
+    def durable(self) -> bool:
+        return self._store.durable
+
+    @property
+    def writers(self) -> int:
+        return self._store.writers
+
+    # The ways.
+
+    async def _through(
+        self,
+        what: str,
+        call: Callable[[], Awaitable[Result]],
+        seen: Callable[[Result], object] | None = None,
+        session: SessionKey | None = None,
+    ) -> Result:
+        """Do it, with all that can happen before and after."""
+        random, weather = self._random, self.weather
+        await self._pause(self._way() + self.slow_calls.get(what, 0))
+        if self._conductor.now < self.away_until:
+            left = self.away_until - self._conductor.now
+            await self._pause(min(random.randrange(_LONGEST_CALL), left))
+            raise StoreUnavailable(self._name, "the store is away")
+        if random.random() < weather.fails_before:
+            raise StoreUnavailable(self._name, "the connection was lost before")
+        result = await call()
+        if seen is not None:
+            seen(result)
+        if random.random() < weather.fails_after:
+            raise StoreUnavailable(self._name, "the connection was lost after")
+        back = self._way() + self.slow_answers.get(what, 0)
+        if session is not None:
+            now = self._conductor.now
+            at = max(now + back, self._answers_at.get(session, 0) + 1)
+            self._answers_at[session] = at
+            back = at - now
+        await self._pause(back)
+        return result
+
+    def _way(self) -> Span:
+        weather = self.weather
+        if not weather.latency:
+            return 0
+        longest = weather.latency
+        if self._random.random() < weather.slow:
+            longest *= 100
+        return self._random.randrange(longest)
+
+    @staticmethod
+    async def _pause(span: Span) -> None:
+        if span:
+            await asyncio.sleep(span / SECOND)
+
+    # Life.
+
+    async def open(self, hear: Callable[[Hint], None] | None = None) -> None:
+        async def call() -> None:
+            await self._store.open(None if hear is None else self._ear(hear))
+
+        await self._through("open", call)
+
+    def _ear(self, hear: Callable[[Hint], None]) -> Callable[[Hint], None]:
+        loop = asyncio.get_running_loop()
+
+        def heard(hint: Hint) -> None:
+            # Drawn by what and when, not in turn: in which order one moment's hints come is nobody's promise.
+            random = Random(f"{self._seed} {self._conductor.now} {hint}")
+            if random.random() < self.weather.hints_lost:
+                return
+            delay = random.randrange(self.weather.hint_delay + 1)
+            loop.call_later(delay / SECOND, hear, hint)
+
+        return heard
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    async def migrate(self) -> Sequence[str]:
+        return await self._through("migrate", self._store.migrate)
+
+    async def status(self) -> StoreStatus:
+        return await self._through("status", self._store.status)
+
+    # The ledger.
+
+    async def admit(self, run: Run, retry: bool = False, claim: bool = True) -> Admission:
+        async def call() -> Admission:
+            admission = self._store.admit(run, retry, claim)
+            return await admission if isinstance(admission, Awaitable) else admission
+
+        return await self._through(
+            "admit", call, lambda admission: self._sight.admitted(run, admission), run.session
+        )
+
+    async def order(self, order: Order) -> Granted | Elsewhere | None:
+        return await self._through("order", lambda: self._store.order(order), session=order.session)
+
+    async def record(self, actions: Sequence[Action]) -> Recorded:
+        return await self._through(
+            "record",
+            lambda: self._record(actions),
+            lambda recorded: self._sight.recorded(actions, recorded),
+        )
+
+    async def _record(self, actions: Sequence[Action]) -> Recorded:
+        if self._interrupt is None or self._random.random() >= self.weather.fails_within:
+            return await self._store.record(actions)
+        self._interrupt(self._random.randrange(1, _MOST_STEPS))
+        try:
+            return await self._store.record(actions)
+        finally:
+            self._interrupt(0)
+
+    async def outcomes(self, runs: Sequence[RunId]) -> Mapping[RunId, Outcome]:
+        return await self._through("outcomes", lambda: self._store.outcomes(runs))
+
+    async def answers(self, orders: Sequence[str]) -> Mapping[str, Answer]:
+        return await self._through("answers", lambda: self._store.answers(orders))
+
+    async def memory_of(self, session: SessionKey) -> SessionMemory | None:
+        return await self._through("memory_of", lambda: self._store.memory_of(session))
+
+    async def find(self, run_id: RunId) -> RunView | None:
+        return await self._through("find", lambda: self._store.find(run_id))
+
+    async def list(self, query: RunQuery) -> RunPage:
+        return await self._through("list", lambda: self._store.list(query))
+
+    def set_limits(self, limits: Limits) -> None:
+        self._store.set_limits(limits)
+
+    async def keep(self, kind: str, at: Instant, fields: Mapping[str, object]) -> None:
+        await self._through("keep", lambda: self._store.keep(kind, at, fields))
+
+    async def prune(self, most: int) -> int:
+        return await self._through("prune", lambda: self._store.prune(most))
+
+    # The roll.
+
+    async def enlist(self, name: str, lease: Span) -> int:
+        asked_at = self._conductor.now
+        return await self._through(
+            "enlist",
+            lambda: self._store.enlist(name, lease),
+            lambda number: self._sight.enlisted(number, asked_at),
+        )
+
+    async def renew(self) -> Renewal:
+        asked_at = self._conductor.now
+
+        async def call() -> Renewal:
+            renewal = await self._store.renew()
+            return msgspec.structs.replace(renewal, at=self._wall.now())
+
+        return await self._through(
+            "renew", call, lambda renewal: self._sight.renewed(renewal, asked_at)
+        )
+
+    async def bury(self, peer: Peer) -> bool:
+        return await self._through(
+            "bury",
+            lambda: self._store.bury(peer),
+            lambda dead: self._sight.buried(peer.id) if dead else None,
+        )
+
+    async def retire(self) -> None:
+        await self._through("retire", self._store.retire)
+
+    async def claim(
+        self, room: Mapping[LaneName, int], agents: Sequence[AgentName], until: Instant
+    ) -> Claims:
+        return await self._through("claim", lambda: self._store.claim(room, agents, until))
+
+    async def news(
+        self, seen: Mapping[SessionKey, int], complete: bool = False
+    ) -> Sequence[Holding]:
+        # Sorted: the engine gathers keys in a set, whose order is another in each process.
+        ordered = dict(sorted(seen.items()))
+        return await self._through("news", lambda: self._store.news(ordered, complete))
+
+    async def nodes(self) -> Sequence[NodeView]:
+        return await self._through("nodes", self._store.nodes)
+
+    async def hold_slots(self, lane: LaneName, limit: int, count: int) -> int:
+        return await self._through("hold_slots", lambda: self._store.hold_slots(lane, limit, count))
+
+    async def slots_wanted(self, lane: LaneName) -> int:
+        return await self._through("slots_wanted", lambda: self._store.slots_wanted(lane))
+
+    # The outbox.
+
+    async def take_deliveries(
+        self, channels: Sequence[str], most: int, now: Instant, until: Instant
+    ) -> Sequence[Delivery]:
+        return await self._through(
+            "take_deliveries", lambda: self._store.take_deliveries(channels, most, now, until)
+        )
+
+    async def settle_delivery(
+        self, delivery: Delivery, again_at: Instant | None = None, error: str = ""
+    ) -> None:
+        await self._through(
+            "settle_delivery", lambda: self._store.settle_delivery(delivery, again_at, error)
+        )

@@ -1,0 +1,12 @@
+"""The suites are no test modules themselves: pytest must be told to explain their assertions."""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    "tests.contract.cluster",
+    "tests.contract.durable_contract",
+    "tests.contract.machine",
+    "tests.contract.shared_contract",
+    "tests.contract.store_contract",
+    "tests.contract.world",
+)

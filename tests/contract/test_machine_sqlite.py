@@ -1,0 +1,39 @@
+"""SQLite answers as the memory store does, whatever it is told."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from headway.store.sqlite import SqliteStore
+from tests.contract.machine import StoreMachine
+from tests.contract.world import Maker
+
+_numbers = count()
+
+
+class SqliteMachine(StoreMachine):
+    @contextmanager
+    def database(self) -> Iterator[Maker]:
+        name = f"file:machine-{next(_numbers)}?mode=memory&cache=shared"
+        yield lambda settings, clock: SqliteStore(
+            name, settings, clock, exclusive=False, inline=True
+        )
+
+
+TRIED = settings(
+    max_examples=200,
+    stateful_step_count=50,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+@pytest.mark.timeout(600)  # only a failure takes as long: to find a short history that shows it
+def test_d2_sqlite_answers_as_memory_does() -> None:
+    run_state_machine_as_test(SqliteMachine, settings=TRIED)

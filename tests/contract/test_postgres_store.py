@@ -1,0 +1,22 @@
+"""The PostgreSQL store keeps the contract of all stores."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from headway import Settings
+from headway.ports import Clock
+from headway.store.postgres import PostgresStore
+from tests.contract.durable_contract import DurableContract
+from tests.contract.world import Maker
+from tests.postgres import fresh_url
+
+
+class TestPostgresStore(DurableContract):
+    @contextmanager
+    def database(self) -> Iterator[Maker]:
+        url = fresh_url()
+
+        def made(settings: Settings, clock: Clock) -> PostgresStore:
+            return PostgresStore(url, settings, clock)
+
+        yield made

@@ -1,0 +1,26 @@
+"""SQLite keeps the rules for many nodes: each with its writer's thread, and all in the calling coroutine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from headway.store.sqlite import SqliteStore
+from tests.contract.shared_contract import SharedStoreContract
+from tests.contract.world import Maker
+
+
+class TestSqliteNodes(SharedStoreContract):
+    inline = False
+
+    @contextmanager
+    def database(self) -> Iterator[Maker]:
+        with TemporaryDirectory() as folder:
+            path = str(Path(folder, "headway.db"))
+            yield lambda settings, clock: SqliteStore(
+                path, settings, clock, exclusive=False, inline=self.inline
+            )
+
+
+class TestInlineSqliteNodes(TestSqliteNodes):
+    inline = True

@@ -1,0 +1,38 @@
+"""The SQLite store keeps the contract of all stores, and of the durable ones."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from headway import Settings
+from headway.ports import Clock, Store
+from headway.store.sqlite import SqliteStore
+from tests.contract.durable_contract import DurableContract
+from tests.contract.world import Maker
+
+
+class TestSqliteStore(DurableContract):
+    @contextmanager
+    def database(self) -> Iterator[Maker]:
+        with TemporaryDirectory() as folder:
+            path = str(Path(folder) / "headway.db")
+
+            def make(settings: Settings, clock: Clock) -> Store:
+                return SqliteStore(path, settings, clock)
+
+            yield make
+
+
+class TestInlineSqliteStore(DurableContract):
+    """As in the simulation: no threads, and no lock."""
+
+    @contextmanager
+    def database(self) -> Iterator[Maker]:
+        with TemporaryDirectory() as folder:
+            path = str(Path(folder) / "headway.db")
+
+            def make(settings: Settings, clock: Clock) -> Store:
+                return SqliteStore(path, settings, clock, exclusive=False, inline=True)
+
+            yield make

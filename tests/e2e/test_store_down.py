@@ -1,0 +1,132 @@
+"""D-9 and D-3: PostgreSQL goes away and comes back."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import headway
+from headway import Headway, Settings, Turn, Unavailable
+from headway.model.time import MILLISECOND, SECOND
+from tests.e2e.waiting import until
+from tests.postgres import PostgresServer
+
+QUICKLY_S = 2.5
+
+
+def settings(lease_s: float) -> Settings:
+    return Settings(
+        lease=round(lease_s * SECOND),
+        renew_every=200 * MILLISECOND,
+        poll_every=500 * MILLISECOND,
+        cancel_grace=SECOND,
+    )
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    server.start()
+    yield server
+    server.remove()
+
+
+class Gate:
+    """An agent that waits to be let through, and notes what became of each attempt."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.attempts: list[str] = []
+        self.cut_at: float | None = None
+
+    async def __call__(self, turn: Turn) -> str:
+        self.begun.set()
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.cut_at = time.monotonic()
+            self.attempts.append(f"{turn.text} cut")
+            raise
+        self.attempts.append(f"{turn.text} done")
+        return turn.text
+
+
+def node(server: PostgresServer, gate: Gate, lease_s: float) -> Headway:
+    hw = Headway(server.url, settings=settings(lease_s))
+    hw.agent("gate")(gate)
+    return hw
+
+
+@pytest.mark.timeout(60)
+def test_d9_intake_refuses_quickly_attempts_go_on_and_all_resumes(server: PostgresServer) -> None:
+    async def play() -> None:
+        gate = Gate()
+        async with node(server, gate, lease_s=20) as hw:
+            running = await hw.submit("gate", "one", session="s")
+            waiting = await hw.submit("gate", "two", session="s")
+            await gate.begun.wait()
+            server.stop()
+
+            began = time.monotonic()
+            with pytest.raises(Unavailable):
+                await hw.submit("gate", "refused", session="s")
+            assert time.monotonic() - began < QUICKLY_S
+
+            gate.open.set()
+            await until(lambda: gate.attempts == ["one done"], "the running turn went on")
+            assert running.outcome is None, "nothing is told before it is stored"
+            await asyncio.to_thread(server.start)
+            assert (await running.wait()).text == "one"
+            assert (await waiting.wait()).text == "two"
+            await until(lambda: _taken(hw), "intake is open again")
+        assert gate.attempts[:2] == ["one done", "two done"]
+
+    headway.run(play())
+
+
+@pytest.mark.timeout(60)
+def test_d3_a_node_that_cannot_renew_stops_its_attempts_before_its_lease_ends(
+    server: PostgresServer,
+) -> None:
+    lease_s = 2.0
+
+    async def play() -> None:
+        gate = Gate()
+        async with node(server, gate, lease_s) as hw:
+            run = await hw.submit("gate", "one", session="s", max_attempts=2)
+            await gate.begun.wait()
+            stopped_at = time.monotonic()
+            server.stop()
+            await until(lambda: gate.attempts == ["one cut"], "the attempt was stopped", 5)
+            assert gate.cut_at is not None
+            assert gate.cut_at - stopped_at < lease_s
+            gate.open.set()
+            await asyncio.sleep(0.3)
+            assert gate.attempts == ["one cut"], "nothing starts without a lease"
+            await asyncio.to_thread(server.start)
+            assert (await run.wait()).text == "one"
+        assert gate.attempts == ["one cut", "one done"]
+
+    headway.run(play())
+
+
+@pytest.mark.timeout(60)
+def test_a_store_that_is_not_there_at_the_start_is_said_at_once(server: PostgresServer) -> None:
+    server.stop()
+
+    async def play() -> None:
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match=str(server.port)):
+            await node(server, Gate(), 20).start()
+        assert time.monotonic() - began < QUICKLY_S
+
+    headway.run(play())
+
+
+async def _taken(hw: Headway) -> bool:
+    try:
+        return await hw.send("gate", "three", session="t") == "three"
+    except Unavailable:
+        return False

@@ -1,0 +1,79 @@
+"""The scribe: what is stored before what, and what is acted on only when it is stored."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from headway import Settings, Turn
+from headway.core.actions import Action, Finish, Start
+from headway.model.run import AgentName
+from headway.model.settings import AgentSettings
+from headway.ports import Clock, Recorded
+from headway.runners.function import FunctionRunner
+from headway.runtime.clock import clock_for
+from headway.runtime.engine import Engine
+from headway.store.memory import MemoryStore
+from headway.testing import virtual_time
+
+SESSIONS = 7
+RUNS = 6
+
+
+class UnevenStore(MemoryStore):
+    """Takes several batches at once, some much later than others."""
+
+    writers = 3
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        super().__init__(settings, clock)
+        self.under_way = 0
+        self.most_under_way = 0
+        self.kept: list[Action] = []
+
+    async def record(self, actions: Sequence[Action]) -> Recorded:
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(len(self.kept) % 5 + len(actions) / 10)
+        self.under_way -= 1
+        self.kept += actions
+        return await super().record(actions)
+
+
+@pytest.mark.parametrize("writers", [1, 3])
+def test_n10_a_next_start_is_stored_with_or_after_the_outcome_before_it(writers: int) -> None:
+    @virtual_time
+    async def main() -> None:
+        settings = Settings()
+        clock = clock_for(asyncio.get_running_loop())
+        store = UnevenStore(settings, clock)
+        store.writers = writers
+        engine = Engine(settings, store, clock)
+        stored_at_begin: list[bool] = []
+
+        async def agent(turn: Turn) -> str:
+            begun = {action.run.id for action in store.kept if isinstance(action, Start)}
+            stored_at_begin.append(turn.id in begun)
+            return turn.text
+
+        engine.register(AgentName("a"), FunctionRunner(agent), AgentSettings())
+        await engine.start()
+        handles = [
+            await engine.delegate(0, "a", str(number), {"session": f"s{session}"})
+            for number in range(RUNS)
+            for session in range(SESSIONS)
+        ]
+        for handle in handles:
+            await handle.wait()
+        await engine.close()
+        assert stored_at_begin == [True] * RUNS * SESSIONS
+        assert store.most_under_way == writers
+        for session in range(SESSIONS):
+            told = [
+                (type(action), action.run.text)
+                for action in store.kept
+                if isinstance(action, Start | Finish) and action.run.session == f"s{session}"
+            ]
+            assert told == [(kind, str(n)) for n in range(RUNS) for kind in (Start, Finish)]
+
+    main()
