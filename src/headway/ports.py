@@ -223,7 +223,8 @@ class Roll(Protocol):
     ) -> Claims:
         """Take sessions that nobody owns and that are ready by then: by lane at most as many as there is room.
 
-        Fair across agents, lowest rank first. Sessions with a passed deadline come even without room.
+        Fair across agents: one session of each in turn, in the order given, the lowest rank first. Sessions
+        with a passed deadline come even without room.
         """
         ...
 

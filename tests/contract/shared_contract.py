@@ -964,6 +964,19 @@ class SharedStoreContract(Suite):
         assert [holding.places[0].run for holding in claims.holdings] == [run]
 
     @over_the_nodes
+    async def test_f5_a_deadline_outlives_its_sessions_owner(self, cluster: Cluster) -> None:
+        a, b = await cluster.pair()
+        deadline_at = cluster.clock.now() + MINUTE
+        dead, left = [await a.admit(name, deadline_at=deadline_at) for name in ("dead", "left")]
+        await a.record(a.release(left))
+        await b.bury(a)
+        claims = await b.store.claim({}, [AgentName("a")], cluster.clock.now())
+        assert (claims.holdings, claims.next_at) == ((), deadline_at)
+        cluster.clock.advance(MINUTE)
+        claims = await b.store.claim({}, [AgentName("a")], cluster.clock.now())
+        assert {holding.session for holding in claims.holdings} == {dead.session, left.session}
+
+    @over_the_nodes
     async def test_n17_a_deadline_behind_another_run_counts_too(self, cluster: Cluster) -> None:
         node = await cluster.node("a")
         await node.leave("s")

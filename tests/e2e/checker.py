@@ -37,6 +37,15 @@ class Ending:
 
 
 @dataclass(frozen=True)
+class Past:
+    """An attempt that did not end its run, and how it ended itself."""
+
+    attempt: int
+    epoch: int
+    ending: str
+
+
+@dataclass(frozen=True)
 class Stored:
     """What the store says about a run."""
 
@@ -44,8 +53,7 @@ class Stored:
     number: int
     ending: Ending
     attempt: int
-    history: Mapping[int, str] = field(default_factory=dict)
-    """Attempts that did not end the run, and how each ended."""
+    history: Sequence[Past] = ()
 
 
 @dataclass(frozen=True)
@@ -148,11 +156,11 @@ def _outcomes(evidence: Evidence) -> Iterator[Violation]:
             continue
         if ending.state == "done":
             latest = ending.text.startswith(f"{stored.number} {stored.attempt} ")
-            counts = stored.attempt not in stored.history
-            if not latest or not counts or (run, ending.text) not in ends:
+            if not latest or _was_given_up(stored) or (run, ending.text) not in ends:
                 yield Violation(
                     "one outcome, of the latest attempt",
-                    f"{run} (attempt {stored.attempt}) has the reply {ending.text!r}",
+                    f"{run} (attempt {stored.attempt}, before it {stored.history}) "
+                    f"has the reply {ending.text!r}",
                 )
         elif (ending.state, ending.reason) != ("failed", "orphaned"):
             yield Violation("one outcome, of the latest attempt", f"{run}: {ending}")
@@ -161,6 +169,15 @@ def _outcomes(evidence: Evidence) -> Iterator[Violation]:
                 "tried again if it may be",
                 f"{run} gave up after {stored.attempt} of {asked.max_attempts} attempts",
             )
+
+
+def _was_given_up(stored: Stored) -> bool:
+    """Whether the attempt whose reply was kept had been taken from its node before."""
+    epoch = int(stored.ending.text.split()[-1].partition(".")[0])
+    return any(
+        (past.attempt, past.epoch, past.ending) == (stored.attempt, epoch, "orphaned")
+        for past in stored.history
+    )
 
 
 def _order(evidence: Evidence, zombies: "_Zombies") -> Iterator[Violation]:
@@ -213,7 +230,7 @@ def _unrecorded(evidence: Evidence) -> Iterator[Violation]:
                 )
     for run, stored in evidence.stored.items():
         earlier = set(range(1, stored.attempt))
-        if missing := earlier - set(stored.history):
+        if missing := earlier - {past.attempt for past in stored.history}:
             yield Violation(
                 "repeated attempts are recorded",
                 f"{run} is at attempt {stored.attempt}, but {sorted(missing)} are not in its history",

@@ -12,11 +12,11 @@ import asyncpg
 from headway.model.views import RunView
 from headway.ports import RunQuery
 from headway.wiring import open_store
-from tests.e2e.checker import Ending, Stored
+from tests.e2e.checker import Ending, Past, Stored
 
-PAST = "select run, attempt, ending from headway.past_attempts"
+PAST = "select run, attempt, epoch, ending from headway.past_attempts"
 SQLITE_PAST = """
-    select runs.id, past_attempts.attempt, past_attempts.ending
+    select runs.id, past_attempts.attempt, past_attempts.epoch, past_attempts.ending
     from past_attempts join runs using (number)
 """
 
@@ -64,9 +64,9 @@ async def _runs(url: str) -> list[RunView]:
 
 
 def _stored(views: Iterable[RunView], past: Iterable[tuple[object, ...]]) -> dict[str, Stored]:
-    histories: dict[str, dict[int, str]] = defaultdict(dict)
-    for run, attempt, ending in past:
-        histories[str(run)][int(str(attempt))] = str(ending)
+    histories: dict[str, list[Past]] = defaultdict(list)
+    for run, attempt, epoch, ending in past:
+        histories[str(run)].append(Past(int(str(attempt)), int(str(epoch)), str(ending)))
     return {
         view.id: Stored(
             view.run.session,

@@ -5,11 +5,12 @@ from typing import Literal
 
 import pytest
 
-from tests.e2e.checker import THAW_GRACE, Asked, Ending, Evidence, Freeze, Stored, check
+from tests.e2e.checker import THAW_GRACE, Asked, Ending, Evidence, Freeze, Past, Stored, check
 from tests.e2e.ledger import Line
 
 SECOND = 1_000_000
 LEASE = 3 * SECOND
+ORPHANED = Past(1, 1, "orphaned")
 
 Kind = Literal["begin", "beat", "end", "cut"]
 
@@ -36,7 +37,7 @@ def sound() -> Evidence:
         told=dict(endings),
         stored={
             "r1": Stored("s", 1, endings["r1"], 1),
-            "r2": Stored("s", 2, endings["r2"], 2, {1: "orphaned"}),
+            "r2": Stored("s", 2, endings["r2"], 2, [ORPHANED]),
         },
         lines=[
             line("begin", 1.0, 1),
@@ -89,7 +90,7 @@ def take_it_twice(evidence: Evidence) -> None:
 
 
 def keep_a_reply_of_an_old_attempt(evidence: Evidence) -> None:
-    evidence.stored = {**evidence.stored, "r2": Stored("s", 2, done(2), 2, {1: "orphaned"})}
+    evidence.stored = {**evidence.stored, "r2": Stored("s", 2, done(2), 2, [ORPHANED])}
 
 
 def keep_a_reply_that_no_agent_gave(evidence: Evidence) -> None:
@@ -97,7 +98,7 @@ def keep_a_reply_that_no_agent_gave(evidence: Evidence) -> None:
 
 
 def keep_a_reply_of_an_attempt_that_was_given_up(evidence: Evidence) -> None:
-    history = {1: "orphaned", 2: "orphaned"}
+    history = [ORPHANED, Past(2, 5, "orphaned")]
     evidence.stored = {**evidence.stored, "r2": Stored("s", 2, done(2, 2, 5), 2, history)}
 
 
@@ -171,6 +172,13 @@ def test_a_broken_promise_is_caught(spoil: Callable[[Evidence], None], promise: 
     evidence = sound()
     spoil(evidence)
     assert promise in promises(evidence)
+
+
+def test_an_attempt_that_was_stored_and_never_begun_may_come_again_under_its_number() -> None:
+    evidence = sound()
+    history = [ORPHANED, Past(2, 5, "lost")]
+    evidence.stored = {**evidence.stored, "r2": Stored("s", 2, done(2, 2, 5), 2, history)}
+    assert check(evidence).violations == []
 
 
 def test_what_a_zombie_writes_in_its_first_moment_is_fenced() -> None:

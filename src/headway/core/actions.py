@@ -72,6 +72,7 @@ class Abandon(Value, frozen=True):
 
     run: Run
     ticket: int
+    epoch: int = 0
 
 
 class Steer(Value, frozen=True):
@@ -87,6 +88,7 @@ class Unsteer(Value, frozen=True):
 
     message: Run
     into: int
+    epoch: int = 0
 
 
 class AskEstimate(Value, frozen=True):
@@ -185,9 +187,9 @@ def session_of(action: Action) -> SessionKey | None:
 
 
 def epoch_of(action: Action) -> int:
-    """The epoch of the session that an action is stored under; 0 if it is not stored."""
+    """The epoch of the session that an action belongs to; 0 where its order among others does not matter."""
     match action:
-        case Abandon() | Unsteer() | AskEstimate() | NoteWait() | NoteLate() | NoteHold():
+        case AskEstimate() | NoteWait() | NoteLate() | NoteHold():
             return 0
         case Deliver(delivery):
             return delivery.epoch

@@ -11,7 +11,6 @@ from typing import assert_never
 from headway.core import lending
 from headway.core.actions import (
     Action,
-    CancelAttempt,
     Done,
     Ended,
     Failed,
@@ -36,6 +35,7 @@ from headway.core.bells import (
     WindowClosed,
 )
 from headway.core.endings import FINAL_CUTS, cut_outcome, past_deadline
+from headway.core.leaving import Leaving
 from headway.core.live import LiveRun
 from headway.core.messages import Messages
 from headway.core.recovery import Recovery
@@ -57,7 +57,7 @@ from headway.model.run import (
     SessionMemory,
 )
 from headway.model.settings import AgentSettings, LaneSettings, Limits, QueueSettings, Settings
-from headway.model.time import MILLISECOND, MINUTE, Instant, Span
+from headway.model.time import MILLISECOND, Instant, Span
 from headway.model.words import (
     Cut,
     Reason,
@@ -73,8 +73,6 @@ _PENDING = State.PENDING
 _QUEUED = State.QUEUED
 _DONE = State.DONE
 
-_LEAVING_AT_MOST: Span = MINUTE
-"""How long it is remembered that a session is on its way back to the store, if nothing more is heard of it."""
 _LEASE_IN_DOUBT: Span = 100 * MILLISECOND
 """How long a run waits that was not begun because the lease was in doubt, so that it is not tried in a circle."""
 _MOST_RATE_LIMITS = 10
@@ -90,8 +88,7 @@ class Kernel:
         self._messages = Messages(self.stage, self._rules)
         self._stopping = Stopping(self.stage)
         self._recovery = Recovery(self.stage, self._rules, self._messages, self._stopping)
-        self._leaving: dict[SessionKey, tuple[int, Instant]] = {}
-        """Sessions on their way back to the store: under which epoch, and since when."""
+        self._leaving = Leaving(self.stage)
 
     def __del__(self) -> None:
         self.stage.dissolve()
@@ -116,6 +113,12 @@ class Kernel:
             stage.now = now
         if stage.alarms.due_at <= stage.now:
             self._ring_due()
+        session = stage.sessions.get(run.session)
+        if session is None:
+            if self._leaving.under_way and self._leaving.has(run.session, epoch):
+                return None
+        elif seq <= session.seen and seq:
+            return None
         if stage.draining and run.parent is None:
             return self._refuse(run, epoch, seq, Outcome(State.CANCELLED, Reason.DRAINING))
         parent: LiveRun | None = None
@@ -124,15 +127,10 @@ class Kernel:
             refused = self._refused_at_the_door(run, parent)
             if refused is not None:
                 return self._refuse(run, epoch, seq, refused)
-        session = stage.sessions.get(run.session)
         if session is None:
-            if self._leaving and self._is_leaving(run.session, epoch):
-                return None
             session = stage.session(run.session, epoch, memory)
         if seq > session.seen:
             session.seen = seq
-        elif seq:
-            return None
         if run.queue is None and run.route is None and session.memory is BLANK:
             settings = self._rules.from_library
         else:
@@ -258,10 +256,13 @@ class Kernel:
     ) -> Answer:
         """An order that was given here, to a session of this node; `Respond` keeps the answer (N-13).
 
-        `epoch` and `memory` are what the store knows of the session, as in `submit`. An order that the session
-        has seen already (it came by `restore`) is not carried out again: its answer is with the first time.
+        `epoch` and `memory` are what the store knows of the session, as in `submit`. An order that comes or came
+        by `restore` is not carried out here: its answer is there.
         """
-        session = self._session(order.session, epoch, 0, memory, now)
+        self._advance(now)
+        if self._leaving.has(order.session, epoch):
+            return Answer()
+        session = self.stage.session(order.session, epoch, memory)
         if 0 < order.seq <= session.seen:
             return Answer()
         session.seen = max(session.seen, order.seq)
@@ -402,11 +403,39 @@ class Kernel:
         self.stage.floor.limits = limits
         self._unpark_all()
 
-    def set_agent(self, name: AgentName, settings: AgentSettings, now: Instant) -> None:
+    def set_agent(
+        self, name: AgentName, settings: AgentSettings, now: Instant, *, here: bool = True
+    ) -> None:
+        """What is to be known of an agent. One that is not `here` runs on other nodes only (N-20)."""
         self._advance(now)
-        agent = self.stage.floor.set_agent(name, settings, self.stage.now)
-        self.stage.floor.unpark(agent)
-        self.stage.fill_all()
+        stage = self.stage
+        agent = stage.floor.set_agent(name, settings, stage.now)
+        if stage.here is not None and here:
+            stage.here.add(name)
+            for session in stage.sessions.values():
+                stage.refresh(session)
+        stage.floor.unpark(agent)
+        stage.fill_all()
+
+    def set_shared(self) -> None:
+        """Other nodes may have agents that this one has not: only those set as `here` start here."""
+        self.stage.here = set()
+
+    def strangers(self) -> list[SessionKey]:
+        """Sessions whose next run is for an agent of other nodes, while nothing of them runs here."""
+        stage = self.stage
+        if not stage.foreign or stage.here is None:
+            return []
+        keys, stage.foreign = stage.foreign, set()
+        found = []
+        for key in keys:
+            session = stage.sessions.get(key)
+            if session is None or not session.waiting or session.waiting[0].run.agent in stage.here:
+                continue
+            stage.foreign.add(key)
+            if not session.running:
+                found.append(key)
+        return sorted(found)
 
     def set_gated(self, on: bool) -> None:
         """Whether `began` will tell when an attempt's runner is called, because hooks come first."""
@@ -457,8 +486,8 @@ class Kernel:
         if known is not None and known.epoch > holding.epoch:
             return ()
         if known is not None and known.epoch < holding.epoch:
-            self._give_up(known)
-        self._leaving.pop(key, None)
+            self._leaving.give_up(known)
+        self._leaving.came_again(key)
         responds = self._recovery.take(holding)
         stage.touched.append(stage.sessions[key])
         if stage.alarms.due_at <= stage.now:
@@ -475,36 +504,22 @@ class Kernel:
         has come, all of it has to be restored; whatever is submitted to it meanwhile comes with that.
         """
         self._advance(now)
-        stage = self.stage
-        self._leaving = {
-            key: (epoch, at)
-            for key, (epoch, at) in self._leaving.items()
-            if at + _LEAVING_AT_MOST > stage.now
-        }
-        left: list[RunId] = []
-        for key in keys:
-            session = stage.sessions.get(key)
-            if session is None or session.running or session.offspring:
-                continue
-            runs = [live for live in stage.runs.values() if live.session is session]
-            if any(live.absorbed or live.parent is not None for live in runs):
-                continue
-            for live in runs:
-                stage.forget(live)
-            self._drop(session)
-            self._leaving[key] = (session.epoch, stage.now)
-            stage.actions.append(Release(key, session.epoch, session.seen))
-            left += [live.run.id for live in runs]
+        left = self._leaving.put_back(keys)
+        self.stage.fill_all()
         return left
 
     def unstarted_since(self, instant: Instant) -> list[SessionKey]:
-        """Sessions whose next run has been ready since before then, while nothing of them runs (N-17)."""
+        """Sessions whose next run has been ready since before then, while nothing of them runs (N-17).
+
+        Not those of a sub-run whose parent is here: only here can a slot be lent to it (L-4).
+        """
         return [
             session.key
             for session in self.stage.sessions.values()
             if session.posted is not None
             and not session.running
             and session.posted.queued_at < instant
+            and (session.posted.ties is None or not session.posted.ties.holds_here)
         ]
 
     def lose(self, lost: Iterable[tuple[SessionKey, int]], now: Instant) -> list[RunId]:
@@ -514,21 +529,11 @@ class Kernel:
         has again, under another epoch than the lost one, stays.
         """
         self._advance(now)
-        stage = self.stage
-        gone: dict[SessionKey, SessionQueue] = {}
-        for key, epoch in lost:
-            session = stage.sessions.get(key)
-            if session is not None and session.epoch == epoch:
-                gone[key] = session
-        forgotten = [live for live in stage.runs.values() if live.session.key in gone]
-        for live in forgotten:
-            stage.forget(live)
-        for session in gone.values():
-            self._drop(session)
-        if stage.draining:
+        forgotten = self._leaving.lose(lost)
+        if self.stage.draining:
             self._drain_waiting()
-        stage.fill_all()
-        return [live.run.id for live in forgotten]
+        self.stage.fill_all()
+        return forgotten
 
     def suspend(self, now: Instant) -> None:
         """The node may not act any more, because it cannot renew its lease (D-3): all attempts are to end."""
@@ -755,25 +760,6 @@ class Kernel:
         session = self.stage.session(key, epoch, memory)
         session.seen = max(session.seen, seq)
         return session
-
-    def _is_leaving(self, key: SessionKey, epoch: int) -> bool:
-        return key in self._leaving and self._leaving[key][0] == epoch
-
-    def _give_up(self, session: SessionQueue) -> None:
-        """The session was lost and came back: attempts under the old epoch count no longer."""
-        stage = self.stage
-        for live in tuple(stage.runs.values()):
-            if live.session is session:
-                if live.ticket:
-                    stage.actions.append(
-                        CancelAttempt(live.run, live.ticket, Cut.LOST, session.epoch)
-                    )
-                stage.forget(live)
-        self._drop(session)
-
-    def _drop(self, session: SessionQueue) -> None:
-        self.stage.silence_session(session)
-        del self.stage.sessions[session.key]
 
     def _refresh_all(self) -> None:
         for session in tuple(self.stage.sessions.values()):

@@ -47,6 +47,11 @@ class Ties(Moving, eq=False):
     absorbed: "list[LiveRun]" = []
     """Messages that this turn took from its inbox."""
 
+    @property
+    def holds_here(self) -> bool:
+        """Whether a run of this node waits for it, or may begin to any moment."""
+        return self.parent is not None or bool(self.awaited_by)
+
 
 class LiveRun(Moving, eq=False, gc=False):
     """One run between submission and outcome: where it stands and what it holds.

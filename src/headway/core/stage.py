@@ -42,7 +42,7 @@ from headway.core.merge import may_collect, merged
 from headway.core.session import BLANK, ORDER_STEP, Estimate, SessionQueue
 from headway.model.outcome import Outcome
 from headway.model.places import Standing
-from headway.model.run import Run, RunId, SessionKey, SessionMemory
+from headway.model.run import AgentName, Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import Settings
 from headway.model.time import Instant
 from headway.model.words import WAITING_STATES, Cut, Reason, Rule, Source, State
@@ -99,6 +99,10 @@ class Stage:
         """Sub-runs that may just have become able to run on a slot lent to them (L-4)."""
         self.held_borrowers: list[LiveRun] = []
         """Sub-runs that a slot could be lent to, but their agent is held back just now."""
+        self.here: set[AgentName] | None = None
+        """The agents that have a runner on this node. None: all have."""
+        self.foreign: set[SessionKey] = set()
+        """Sessions whose next run was found to be for an agent that has none."""
         self._wait_notice = settings.wait_notice
         self._ageing = settings.ageing
         self._orders = 0
@@ -265,7 +269,10 @@ class Stage:
         if waiting:
             head = waiting[0]
             free = not (session.running or head.held or head.collect or self.halted)
-            if not free and self.session_bar(head) is not None:
+            if self.here is not None and head.run.agent not in self.here:
+                self.foreign.add(session.key)
+                head = None
+            elif not free and self.session_bar(head) is not None:
                 head = None
         posted = session.posted
         if head is not posted:
@@ -280,6 +287,8 @@ class Stage:
     def session_bar(self, head: LiveRun) -> tuple[Rule, Instant | None] | None:
         """Which rule of the session, if any, keeps its first waiting run from starting."""
         session = head.session
+        if self.here is not None and head.run.agent not in self.here:
+            return Rule.ELSEWHERE, None
         if head.held is not None:
             return head.held, head.alarm.at if head.alarm is not None else None
         if self.halted and not self.may_start_draining(head):
@@ -478,7 +487,7 @@ class Stage:
             message.deadline_alarm = None
 
     def abandon(self, live: LiveRun) -> None:
-        self.actions.append(Abandon(live.run, live.ticket))
+        self.actions.append(Abandon(live.run, live.ticket, live.session.epoch))
 
     def queue_again(
         self,
@@ -704,7 +713,8 @@ class Stage:
     def _withdraw_offer(self, live: LiveRun) -> None:
         ties = live.ties
         if ties is not None and ties.offered_to is not None:
-            self.actions.append(Unsteer(live.run, ties.offered_to.ticket))
+            into = ties.offered_to.ticket
+            self.actions.append(Unsteer(live.run, into, live.session.epoch))
             ties.offered_to = None
 
     def _return_absorbed(self, live: LiveRun) -> None:

@@ -60,8 +60,10 @@ class Claims:
         self._polled_at: Instant = 0
         self._due_at: Instant | None = None
         """When to look again because something comes due, or passes its deadline."""
-        self._backlog = True
-        """Whether the store may have more than was taken so far."""
+        self._backlog = self._more = True
+        """Whether the store may have more than was taken so far, in any lane; and whether it said so."""
+        self._left_out: set[LaneName] = set()
+        """Lanes that had no room when the store was asked last."""
         self._started: dict[LaneName, tuple[Instant, int, int]] = {}
         """By lane: when its starts were counted last, how many there were, and how many in the second before."""
         self._doubt = False
@@ -111,18 +113,18 @@ class Claims:
     def hear(self, hint: Hint) -> None:
         match hint:
             case Hint.WORK:
-                self._claim = self._backlog = True
+                self._claim = self._backlog = self._more = True
             case Hint.NEWS:
                 self._all_news = True
             case Hint.ENDED | Hint.SLOTS:
                 return
             case Hint.ALL:
-                self._claim = self._backlog = self._all_news = True
+                self._claim = self._backlog = self._more = self._all_news = True
         self._woken.set()
 
     def left_in_store(self) -> None:
         """A run was stored that nobody owns yet."""
-        self._backlog = True
+        self._backlog = self._more = True
         self.room_made()
 
     def in_doubt(self) -> None:
@@ -137,7 +139,12 @@ class Claims:
 
     def room_made(self) -> None:
         """Something ended: there may be room for more of what the store has."""
-        if self._backlog and not self._claim and self.open and self._room(self._clock.now()):
+        if self._kernel.stage.foreign:
+            self._woken.set()
+        if not self._backlog or self._claim or not self.open:
+            return
+        room = self._room(self._clock.now())
+        if room if self._more else room.keys() & self._left_out:
             self._claim = True
             self._woken.set()
 
@@ -160,8 +167,10 @@ class Claims:
     async def _look(self, now: Instant) -> None:
         if self._all_news or self._fresh:
             await self._read_news()
-        if self.open and not self._alone():
-            late = self._kernel.unstarted_since(now - self._settings.put_back_after)
+        if self.open:
+            late = self._kernel.strangers()
+            if not self._alone():
+                late += self._kernel.unstarted_since(now - self._settings.put_back_after)
             if late:
                 self._put_back(late)
         due = self._due_at is not None and self._due_at <= now
@@ -227,8 +236,9 @@ class Claims:
             raise
         self._due_at = self._look_again_at(claims.next_at, now)
         lanes = self._kernel.stage.floor.lanes
-        asked_for_all = all(name in room for name, lane in lanes.items() if lane.settings.width)
-        self._backlog = claims.more or not asked_for_all
+        self._more = claims.more
+        self._left_out = {name for name, lane in lanes.items() if lane.settings.width} - room.keys()
+        self._backlog = self._more or bool(self._left_out)
         for holding in claims.holdings:
             self._accept(holding)
         if claims.holdings and claims.more:

@@ -131,13 +131,20 @@ class Engine:
             clock,
             settings,
             alone=lambda: self._membership.alone,
-            agents=lambda: list(self.attempts.runners),
+            agents=self._fair_agents,
             take_in=self._take_in,
             put_back=self._put_back,
             scribe=self._scribe,
             follow=self._poll,
         )
-        self._follower = Follower(store, self._carrier, lambda run_id: run_id in kernel.stage.runs)
+        self._follower = Follower(
+            store,
+            self._carrier,
+            is_live=lambda run_id: run_id in kernel.stage.runs,
+            hears_hints=lambda: self._membership.number > 0,
+        )
+        if store.durable:
+            kernel.set_shared()
         self._lanes = kernel.stage.floor.lanes
         self._ids = RunIds.for_node(clock.now())
         self._agents: dict[AgentName, AgentSettings] = {}
@@ -250,7 +257,8 @@ class Engine:
         if self._store.durable:
             self._carrier.settle_all(_LEFT)
             try:
-                await self._store.retire()
+                if self._membership.number:
+                    await self._store.retire()
             except Unavailable as away:
                 self._herald.store_away(str(away))
 
@@ -276,7 +284,8 @@ class Engine:
             self._claims.hear(Hint.WORK)
         self._agents[name] = settings
         self._composers[name] = Composer(name, settings)
-        self.kernel.set_agent(name, settings, self._clock.now())
+        here = runner is not None
+        self.kernel.set_agent(name, settings, self._clock.now(), here=here)
         self._wake()
 
     def add_channel(self, name: str, channel: Channel | None) -> None:
@@ -366,13 +375,21 @@ class Engine:
                 return _taken(run, handle)
 
     async def _admission(self, run: Run, *, retry: bool) -> Admission:
-        claim = run.agent in self.attempts.runners and self._claims.may_claim(run, run.submitted_at)
+        claim = run.agent in self.attempts.runners and (
+            self._asked_in_a_turn(run) or self._claims.may_claim(run, run.submitted_at)
+        )
         try:
             admission = self._store.admit(run, retry, claim)
             return await admission if isinstance(admission, Awaitable) else admission
         except BaseException:
             self._claims.in_doubt()
             raise
+
+    def _asked_in_a_turn(self, run: Run) -> bool:
+        """A turn of this node may wait for the run, and only here can it lend it its slot (L-4)."""
+        turn = current_turn.get()
+        waits_here = turn is not None and turn.desk is self and not turn.over
+        return run.parent is not None or waits_here
 
     def _submit_granted(self, run: Run, granted: Granted, handle: Handle) -> Handle:
         """The session is ours. What came before this run and was not seen yet comes first."""
@@ -628,27 +645,35 @@ class Engine:
         self._permits.look()
         self._courier.look()
 
+    def _fair_agents(self) -> list[AgentName]:
+        """The agents that run here, as the floor would serve them: what is claimed goes by it (F-2)."""
+        agent = self.kernel.stage.floor.agent
+        return sorted(self.attempts.runners, key=lambda name: agent(name).place)
+
     def _take_in(self, holding: Holding) -> None:
         """A session is ours with what is in it, or something new came in one of ours."""
-        runners = self.attempts.runners
-        stranger = holding.places and holding.places[0].run.agent not in runners
-        if stranger and holding.session not in self.kernel.stage.sessions:
-            self.kernel.stage.actions.append(Release(holding.session, holding.epoch, holding.seen))
-        else:
-            self.kernel.restore(holding, self._clock.now())
-            for place in holding.places:
-                if place.run.id in self._asking:
-                    self._asking[place.run.id] = True
+        self._scribe.kept.pop(holding.session, None)
+        self.kernel.restore(holding, self._clock.now())
+        for place in holding.places:
+            if place.run.id in self._asking:
+                self._asking[place.run.id] = True
         self._wake()
 
     def _put_back(self, sessions: Sequence[SessionKey]) -> None:
         """What could not start here may start elsewhere sooner."""
         before = len(self.kernel.stage.actions)
         self.kernel.put_back(sessions, self._clock.now())
-        for action in self.kernel.stage.actions[before:]:
+        released = self.kernel.stage.actions[before:]
+        for action in released:
             if isinstance(action, Release):
                 self._scribe.releases(action)
-        self._wake()
+        if released:
+            self._wake()
+
+    @property
+    def only_asks(self) -> bool:
+        """Whether no agent runs here, so that nothing need be owned."""
+        return not self.attempts.runners
 
     def fence(self) -> None:
         """The lease is about to end: stop all attempts, start nothing (D-3)."""

@@ -13,6 +13,7 @@ from headway.runtime.handle import Handle
 
 _GATHERS_S = 0.005
 """Hints that come so close together are answered by one look."""
+_LOOKS_EVERY_S = 0.1
 _MOST = 1_000
 
 
@@ -24,10 +25,12 @@ class Follower:
         store: Store,
         carrier: Carrier,
         is_live: Callable[[RunId], bool],
+        hears_hints: Callable[[], bool],
     ) -> None:
         self._store = store
         self._carrier = carrier
         self._is_live = is_live
+        self._hears_hints = hears_hints
         self._woken = asyncio.Event()
         self._verdicts: dict[RunId, asyncio.Event] = {}
 
@@ -36,7 +39,7 @@ class Follower:
 
     async def run(self) -> None:
         while True:
-            await self._woken.wait()
+            await self._wait()
             await asyncio.sleep(_GATHERS_S)
             self._woken.clear()
             try:
@@ -44,6 +47,17 @@ class Follower:
             except Unavailable:
                 await asyncio.sleep(1)
                 self._woken.set()
+
+    async def _wait(self) -> None:
+        """Until a hint or a poll. A process that nobody can give hints looks often, while somebody waits."""
+        while not self._woken.is_set():
+            if self._hears_hints():
+                await self._woken.wait()
+            elif self._carrier.handles or self._carrier.orders:
+                await asyncio.sleep(_LOOKS_EVERY_S)
+                self._woken.set()
+            else:
+                await asyncio.sleep(_LOOKS_EVERY_S)
 
     async def verdict(self, handle: Handle, within: int) -> Outcome | None:
         """The outcome of a run that its owner may refuse, if that comes soon (D-10)."""

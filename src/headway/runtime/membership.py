@@ -9,17 +9,24 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from headway.model.errors import Unavailable
+from headway.model.errors import StoreRefused, Unavailable
 from headway.model.settings import Settings
 from headway.model.time import SECOND, Instant
 from headway.ports import Clock, Peer, Renewal, Store
 from headway.runtime.herald import Herald
 
 _SHORTEST_PAUSE_S = 0.05
+_MISSED_LOOKS = 2
+"""A node that could not look at the others for so many renewals begins to count their silence anew."""
 
 
 class Node(Protocol):
     """What the membership asks of the engine."""
+
+    @property
+    def only_asks(self) -> bool:
+        """Whether no agent runs here: then it need not own anything."""
+        ...
 
     def fence(self) -> None:
         """The lease is about to end: stop all attempts, start nothing."""
@@ -60,6 +67,8 @@ class Membership:
         """Until when, by the elapsed time, the lease holds."""
         self._seen: dict[int, tuple[int, Instant]] = {}
         """The other nodes: their counters, and since when each has stood still."""
+        self._watched_at: Instant = 0
+        """When this node last saw the others: of the time since then it can say nothing."""
         self._name = ""
         self._margin = min(settings.cancel_grace, settings.lease // 3)
         """The attempts are stopped so long before the lease ends."""
@@ -82,13 +91,22 @@ class Membership:
         """Become a new incarnation, which owns nothing."""
         self._name = name
         asked_at = self._clock.elapsed()
-        self.number = await self._store.enlist(name, self._settings.lease)
+        try:
+            self.number = await self._store.enlist(name, self._settings.lease)
+        except StoreRefused:
+            if not self._node.only_asks:
+                raise
+            # Another process owns the file: this one adds and reads, and that one does the work (N-21).
+            self.number = 0
+            return
         self._until = asked_at + self._settings.lease
         self._fenced = False
         await self._renew()
 
     async def run(self) -> None:
-        """Renew and watch, for ever."""
+        """Renew and watch, for ever, unless this process owns nothing that could be lost."""
+        if not self.number:
+            return
         every_s = self._settings.renew_every / SECOND
         pause_s = every_s
         while True:
@@ -151,8 +169,11 @@ class Membership:
         self._node.unfence()
 
     async def _watch(self, renewal: Renewal) -> None:
-        """Bury whoever has shown no sign of life for a whole lease."""
+        """Bury whoever has shown no sign of life for a whole lease, while this node could have seen one."""
         now = self._clock.elapsed()
+        if now - self._watched_at > _MISSED_LOOKS * self._settings.renew_every:
+            self._seen.clear()
+        self._watched_at = now
         living = {peer.id for peer in renewal.peers}
         for gone in set(self._seen) - living:
             del self._seen[gone]

@@ -1,6 +1,7 @@
 """The ground under the simulated cluster: one loop for each node, one time for all."""
 
 import asyncio
+import contextlib
 from random import Random
 
 import pytest
@@ -33,7 +34,8 @@ class Ticking:
         for loop in self.loops.values():
             for task in asyncio.all_tasks(loop):
                 task.cancel()
-            loop.step()
+            with contextlib.suppress(Violation):
+                loop.step()
             loop.close()
 
 
@@ -96,11 +98,10 @@ def test_a_node_follows_the_clock_of_the_database_forward_at_once_and_back_in_sm
 def test_a_loop_that_never_rests_is_found_out() -> None:
     ticking = Ticking("a")
 
-    async def spin() -> None:
-        while True:
-            await asyncio.sleep(0)
+    def spin() -> None:
+        ticking.loops["a"].call_soon(spin)
 
-    ticking.loops["a"].create_task(spin())
+    ticking.loops["a"].call_soon(spin)
     with pytest.raises(Violation) as found:
         ticking.conductor.run_until(SECOND)
     assert found.value.promise is Broken.NEVER_RESTS

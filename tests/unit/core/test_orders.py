@@ -145,3 +145,15 @@ def test_n13_an_order_ends_what_was_to_come_due_before_the_next_message() -> Non
     hand.read()
     assert respond.answer == Answer(waiting=2)
     assert list(hand.kernel.stage.runs) == ["next"]
+
+
+def test_n13_an_order_to_a_session_on_its_way_back_waits_for_the_news() -> None:
+    hand = ByHand(lanes={"main": 0})
+    held = Holding(CHAT, 7, 1, None, (Place(asked("x"), 1),))
+    hand.kernel.restore(held, hand.now)
+    hand.kernel.put_back([CHAT], hand.now)
+    hand.read()
+    assert give(hand, Stop(), 2) == Answer()
+    held = Holding(CHAT, 7, 2, None, held.places, (order(Stop(), 2),))
+    (respond,) = hand.kernel.restore(held, hand.now)
+    assert respond.answer == Answer(waiting=1)

@@ -289,6 +289,15 @@ def test_n7_a_submission_that_came_by_news_first_is_not_taken_twice() -> None:
     assert (hand.started, hand.kernel.stage.runs) == (["x", "y"], {})
 
 
+def test_r2_a_submission_that_came_by_news_is_not_refused_afterwards() -> None:
+    hand = ByHand()
+    take_over(hand, Place(asked("x"), 1), Place(asked("y"), 2))
+    hand.drain(keep_waiting=True)
+    assert hand.kernel.submit(asked("y"), hand.now, 7, 2) is None
+    hand.read()
+    assert (hand.outcomes, line(hand)) == ({}, ["y"])
+
+
 def test_news_apply_the_mode_to_what_runs_here() -> None:
     hand = ByHand()
     take_over(hand, Place(asked("x"), 1))

@@ -601,3 +601,22 @@ async def test_n15_a_start_and_its_end_in_one_batch_leave_no_attempt_behind() ->
         for _ in range(2):
             assert await a.store.record(batch) == KEPT
         assert (await a.store.nodes())[0].running == 0
+
+
+@on_a_loop
+async def test_n15_an_outcome_that_no_database_takes_still_ends_its_run() -> None:
+    async with nodes("a") as (a,):
+        runs = [a.run(f"r{number}", f"s{number}") for number in range(3)]
+        grants = await asyncio.gather(*(a.store.admit(run) for run in runs))
+        odd = Outcome(State.DONE, reply=Reply("x", data={"when": object()}))  # type: ignore[dict-item]
+        outcomes = [DONE, odd, DONE]
+        now = a.clock.now()
+        await a.store.record(
+            [
+                Finish(run, outcome, 1, grant.epoch, now)
+                for run, outcome, grant in zip(runs, outcomes, grants, strict=True)
+                if isinstance(grant, Granted)
+            ]
+        )
+        ended = await a.store.outcomes([run.id for run in runs])
+        assert [ended[run.id].state for run in runs] == [State.DONE, State.FAILED, State.DONE]

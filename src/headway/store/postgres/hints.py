@@ -108,21 +108,23 @@ class Hints:
             try:
                 connection = await self._connections.direct()
             except Unavailable:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-                continue
-            try:
-                if await is_pooled(connection):
-                    return
-                pause = _FIRST_PAUSE
-                await self._attend(connection, first=first)
-            except ANY:
-                """The connection broke: the next one begins with a look at everything."""
-            finally:
-                self.working.clear()
-                connection.terminate()
-            first = False
+                first = False
+            else:
+                try:
+                    if await is_pooled(connection):
+                        self._hear(Hint.ALL)
+                        return
+                    await self._attend(connection, first=first)
+                except (Unavailable, *ANY):
+                    """The connection broke: the next one begins with a look at everything."""
+                finally:
+                    connection.terminate()
+                if self.working.is_set():
+                    self.working.clear()
+                    pause = _FIRST_PAUSE
+                first = False
             await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _attend(self, connection: asyncpg.Connection, *, first: bool) -> None:
         broken = asyncio.Event()

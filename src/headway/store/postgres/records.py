@@ -23,10 +23,11 @@ from headway.core.actions import (
     Unsteer,
 )
 from headway.core.session import BLANK
+from headway.model.outcome import Outcome
 from headway.model.run import Run, RunId, SessionKey
 from headway.model.settings import Settings
 from headway.model.time import Instant
-from headway.model.words import Cut, Rule, Source
+from headway.model.words import Cut, Reason, Rule, Source, State
 from headway.store.codec import (
     encode_answer,
     encode_delivery,
@@ -41,6 +42,9 @@ from headway.store.postgres.admissions import BETWEEN, rank_of, ready_at
 _TASK = Source.TASK
 _ENDING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
 """Cuts that end their run, so that nothing of it may go on."""
+
+UNSTORABLE = Outcome(State.FAILED, Reason.ERROR, error="what the agent returned cannot be stored")
+"""Instead of an outcome that no database takes: the run has ended all the same."""
 
 # In which order a batch is written. What comes for a run in another order begins a new batch.
 _MERGE, _ENQUEUE, _FINISH, _START, _CANCEL = range(5)
@@ -157,10 +161,15 @@ def _add_body(batch: RecordBatch, run: Run) -> None:
 
 def _add_finish(batch: RecordBatch, finish: Finish) -> None:
     outcome = finish.outcome
+    try:
+        text = encode_outcome(outcome)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        outcome = UNSTORABLE
+        text = encode_outcome(outcome)
     ids, states, outcomes, attempts, started, times, unhandled, into = batch.finishes
     ids.append(finish.run.id)
     states.append(outcome.state)
-    outcomes.append(encode_outcome(outcome))
+    outcomes.append(text)
     attempts.append(finish.attempt)
     started.append(finish.started_at)
     times.append(finish.at)

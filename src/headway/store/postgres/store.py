@@ -48,7 +48,7 @@ from headway.store.postgres.address import address_of
 from headway.store.postgres.admissions import MOST_AT_ONCE, AdmissionBatch, Asked, without_clashes
 from headway.store.postgres.connections import Connections
 from headway.store.postgres.hints import Hints
-from headway.store.postgres.records import RecordBatch, batches_of
+from headway.store.postgres.records import UNSTORABLE, RecordBatch, batches_of
 from headway.store.postgres.schema import migrate, status
 from headway.store.postgres.statements import statements
 from headway.store.postgres.troubles import BAD_DATA, constraint_of
@@ -179,14 +179,15 @@ class PostgresStore:
             self._flushing = False
 
     async def _admit_batch(self, asked: Sequence[Asked]) -> None:
+        """Every caller gets an answer or an error, whatever happens here."""
         try:
             await self._try_admit(asked)
         except asyncpg.UniqueViolationError as error:
-            if constraint_of(error) != _RUN_KEY:
+            if constraint_of(error) == _RUN_KEY:
+                await self._admit_again(asked)
+            else:
                 await self._admit_halves(asked, error)
-                return
-            await self._admit_again(asked)
-        except BAD_DATA as error:
+        except (*BAD_DATA, TypeError, ValueError, OverflowError) as error:
             await self._admit_halves(asked, error)
         except StoreUnavailable as error:
             _fail(asked, error)
@@ -428,11 +429,9 @@ class PostgresStore:
             lost[action.run.session] = action.epoch
             return
         await self.keep("not_stored", now, {"action": type(action).__name__, "error": str(error)})
-        if isinstance(action, Finish) and action.outcome.reason is not Reason.ERROR:
-            outcome = Outcome(State.FAILED, Reason.ERROR, error="the outcome could not be stored")
-            for part in batches_of(
-                [msgspec.structs.replace(action, outcome=outcome)], self._settings
-            ):
+        if isinstance(action, Finish) and action.outcome != UNSTORABLE:
+            ended = msgspec.structs.replace(action, outcome=UNSTORABLE)
+            for part in batches_of([ended], self._settings):
                 await self._write(part, lost, kept)
 
     # Reading.

@@ -1,7 +1,12 @@
 """What the driver raises, said in our words. No error of the driver leaves this store."""
 
 import asyncpg
-from asyncpg.exceptions import ClientConfigurationError, InterfaceError, PostgresError
+from asyncpg.exceptions import (
+    ClientConfigurationError,
+    InterfaceError,
+    InternalClientError,
+    PostgresError,
+)
 
 from headway.model.errors import StoreRefused, StoreUnavailable
 
@@ -22,7 +27,13 @@ _AT_OPENING: dict[str, tuple[str, str]] = {
 _PASSING = ("08", "25", "53", "55", "57", "58", "40")
 """Classes of SQLSTATE that pass: connection, read-only, resources, locks, shutdown, disk, conflicts."""
 
-LOST = (OSError, InterfaceError, asyncpg.PostgresConnectionError, TimeoutError)
+LOST = (
+    OSError,
+    InterfaceError,
+    InternalClientError,
+    asyncpg.PostgresConnectionError,
+    TimeoutError,
+)
 """The connection is gone or hangs."""
 
 CONFLICTS = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)

@@ -91,7 +91,8 @@ def claim(
         return Claims()
     names = msgspec.json.encode(list(agents)).decode()
     keys = [cast(str, row[0]) for row in database.rows("urgent_sessions", now, names, _MOST_URGENT)]
-    ready, more = _ready(database, room, frozenset(agents), until, set(keys))
+    order = {agent: place for place, agent in enumerate(agents)}
+    ready, more = _ready(database, room, order, until, set(keys))
     keys += ready
     holdings = _own(database, node, [SessionKey(key) for key in keys]) if keys else ()
     return Claims(holdings, _next_at(database, names, until, now), more)
@@ -116,24 +117,26 @@ def _own(database: Database, node: Node, keys: Sequence[SessionKey]) -> tuple[Ho
 def _ready(
     database: Database,
     room: Mapping[LaneName, int],
-    agents: frozenset[AgentName],
+    order: Mapping[AgentName, int],
     until: Instant,
     taken: set[str],
 ) -> tuple[list[str], bool]:
-    """Sessions by lane: one of each agent in turn, those of the lowest rank first."""
+    """Sessions by lane: one of each agent in turn, the agents in the order given, the lowest rank first."""
     chosen: list[str] = []
     more = False
-    lines: dict[LaneName, list[tuple[int, int, int, str]]] = {}
+    lines: dict[LaneName, list[tuple[int, int, int, int, str]]] = {}
     for lane, agent in cast(list[tuple[LaneName, AgentName]], database.rows("ready_pairs")):
         free = room.get(lane, 0)
-        if free <= 0 or agent not in agents:
+        if free <= 0 or agent not in order:
             continue
         limit = free + 1 + len(taken)
         found = cast(
             list[tuple[int, int, str]], database.rows("ready_sessions", lane, agent, until, limit)
         )
         left = [row for row in found if row[2] not in taken]
-        lines.setdefault(lane, []).extend((turn, *row) for turn, row in enumerate(left))
+        lines.setdefault(lane, []).extend(
+            (turn, order[agent], *row) for turn, row in enumerate(left)
+        )
     for lane, line in lines.items():
         line.sort()
         free = room[lane]

@@ -32,6 +32,8 @@ class Habits:
         self.longest = longest
         self.spans: dict[str, Span] = {}
         """How long runs with these texts take, exactly."""
+        self.looks_every = SECOND
+        """The longest that an agent works without looking into its inbox."""
         self.fails = 0.1
         self.ignores_cancel = 0.15
         self.longest_ignored = 3 * SECOND
@@ -86,7 +88,7 @@ async def _work(node: "Node", habits: Habits, turn: Turn, attempt: Attempt) -> N
     if turn.agent != CHILD and random.random() < habits.delegates:
         await _delegate(node, habits, turn, attempt, random)
     while left > 0:
-        span = min(left, random.randrange(10 * MILLISECOND, SECOND))
+        span = min(left, random.randrange(10 * MILLISECOND, habits.looks_every))
         await asyncio.sleep(span / SECOND)
         left -= span
         while node.is_steerable(turn.agent) and (message := turn.inbox.poll()) is not None:

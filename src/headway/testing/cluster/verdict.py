@@ -105,6 +105,8 @@ def _steering(witness: Witness) -> Iterator[tuple[Broken, str]]:
         takers = [turn for turn in witness.attempts.get(into, []) if run_id in turn.took]
         if not takers or takers[-1] is not witness.attempts[into][-1]:
             yield Broken.STEERING, f"{run_id} went into {into}, whose last turn did not take it"
+        if witness.outcomes[into].reason is Reason.ORPHANED:
+            yield Broken.STEERING, f"{run_id} went into {into}, whose turn was lost"
         if own and own[-1].done:
             yield Broken.STEERING, f"{run_id} went into {into} after {own[-1]} had replied"
 

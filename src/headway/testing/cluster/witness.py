@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 THAW_GRACE: Span = 500 * MILLISECOND
 """How long a process that stood still may need to find out that it is dead."""
+_CUT_REASONS = frozenset(
+    {Reason.STOPPED, Reason.SUPERSEDED, Reason.DEADLINE_RUNNING, Reason.TIMED_OUT}
+)
 _LASTING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
 
 
@@ -104,9 +107,15 @@ class Witness:
             if earlier is not None and not self._may_come_again(earlier, key):
                 self._object(Broken.KEYS, f"{run.id} was taken under the key of {earlier}")
             self._by_key[key.text] = run.id
+        if run.parent is not None and run.parent in self.outcomes:
+            self._object(Broken.CHILDREN, f"{run.id} was taken, but {run.parent} had ended")
         for ancestor in run.ancestors:
-            if ancestor in self.outcomes or ancestor in self._cutting:
-                self._object(Broken.CHILDREN, f"{run.id} was taken, but {ancestor} was over")
+            if ancestor in self._cutting or self._was_cut(ancestor):
+                self._object(Broken.CHILDREN, f"{run.id} was taken, but {ancestor} was stopped")
+
+    def _was_cut(self, run_id: RunId) -> bool:
+        outcome = self.outcomes.get(run_id)
+        return outcome is not None and outcome.reason in _CUT_REASONS
 
     def _may_come_again(self, earlier: RunId, key: Key) -> bool:
         """Whether no agent dealt with it. One that was orphaned may have acted: only its message comes again."""

@@ -515,6 +515,7 @@ as $$
 #variable_conflict use_column
 declare
     v_held bigint;
+    v_marked bigint;
     v_gone bigint;
     v_free text[];
 begin
@@ -535,13 +536,18 @@ begin
 
     -- A run without a place has its outcome: whoever starts it goes by old news.
     if cardinality(p_s_ids) > 0 then
-        select count(*) into v_held from unnest(p_s_ids) as n(id) join headway.queue q on q.run = n.id;
+        select count(*), count(*) filter (where q.cut is not null or q.orphaned) into v_held, v_marked
+        from unnest(p_s_ids) as n(id) join headway.queue q on q.run = n.id;
         if v_held < cardinality(p_s_ids) then
             return query
                 select distinct 'lost'::text, n.session, n.epoch
                 from unnest(p_s_ids, p_s_in, p_s_epochs) as n(id, session, epoch)
                 where not exists (select from headway.queue q where q.run = n.id);
             return;
+        end if;
+        if v_marked > 0 then
+            update headway.queue q set cut = null, orphaned = false
+            from unnest(p_s_ids) as n(id) where q.run = n.id and (q.cut is not null or q.orphaned);
         end if;
     end if;
 
@@ -853,6 +859,9 @@ begin
                             null::text, false, null::bigint, null::text;
         return;
     end if;
+    -- A claim need not wait for the disk: nothing is done before a start is stored, and the commit of that start puts
+    -- the claim on the disk as well. A claim that a crash of the server forgets was never acted upon.
+    perform set_config('synchronous_commit', 'off', true);
     select array_agg(t.key) into v_some from (
         select s.key from headway.sessions s
         where s.urgent_at <= p_now and (s.lane is null or s.agent = any (p_agents))

@@ -1,0 +1,64 @@
+"""A process beside the owner of a SQLite file: it adds and reads, gives orders, and owns nothing (D-2, N-21)."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from headway import Headway, Reason, State, StoreRefused, Turn
+
+
+def _working(url: str) -> Headway:
+    hw = Headway(url)
+
+    @hw.agent("echo")
+    async def echo(turn: Turn) -> str:
+        return turn.text.upper()
+
+    @hw.agent("slow")
+    async def slow(turn: Turn) -> str:
+        await asyncio.sleep(60)
+        return turn.text
+
+    return hw
+
+
+def _asking(url: str) -> Headway:
+    hw = Headway(url)
+    hw.remote_agent("echo")
+    hw.remote_agent("slow")
+    return hw
+
+
+def test_n21_d2_who_runs_no_agents_may_ask_beside_the_owner_of_the_file(tmp_path: Path) -> None:
+    async def main() -> None:
+        url = f"sqlite:///{tmp_path / 'agents.db'}"
+        async with _working(url) as owner, _asking(url) as asker:
+            assert await asker.send("echo", "hello", session="s") == "HELLO"
+            assert asker.node == 0
+            assert [node.id for node in await asker.nodes()] == [owner.node]
+
+    asyncio.run(main())
+
+
+def test_n21_n13_its_stops_are_carried_out_by_the_owner(tmp_path: Path) -> None:
+    async def main() -> None:
+        url = f"sqlite:///{tmp_path / 'agents.db'}"
+        async with _working(url), _asking(url) as asker:
+            handle = await asker.submit("slow", "x", session="s")
+            while await handle.state() is not State.RUNNING:
+                await asyncio.sleep(0.01)
+            assert str(await asker.stop("s")) == "1 running stopped"
+            assert (await handle.wait()).reason is Reason.STOPPED
+
+    asyncio.run(main())
+
+
+def test_n21_who_has_agents_must_own_the_file(tmp_path: Path) -> None:
+    async def main() -> None:
+        url = f"sqlite:///{tmp_path / 'agents.db'}"
+        async with _working(url):
+            with pytest.raises(StoreRefused, match="agents.db"):
+                await _working(url).start()
+
+    asyncio.run(main())
