@@ -35,6 +35,10 @@ def run(quick: bool) -> Report:
         limits={"runs_per_s": (">=", 5000), "ratio": ("<", 0.5)},
     )
 '''
+LONG = TINY.replace("(quick: bool)", "(quick: bool, minutes: float | None = None)").replace(
+    '"quick": float(quick)', '"minutes": minutes or 0.0'
+)
+NEEDY = 'from bench.harness import need\nTITLE = "Needy"\n\n\ndef run(quick):\n    need("no-such-package")\n'
 BROKEN = 'TITLE = "Broken"\n\n\ndef run(quick):\n    raise RuntimeError("broken")\n'
 
 
@@ -232,3 +236,26 @@ class TestPicture:
         monkeypatch.setattr(command, "PICTURES", tmp_path / "docs" / "pictures")
         command._draw("Nothing", tiny_report(), quick=False)
         assert (tmp_path / "docs" / "pictures" / "bench-tiny.svg").exists()
+
+
+def test_minutes_reach_a_bench_that_has_them(project: Path) -> None:
+    (project / "bench" / "tiny.py").write_text(LONG)
+    ran = invoke(project, "tiny", "--minutes", "2.5")
+    assert json.loads(ran.stdout.splitlines()[-1])["figures"]["minutes"] == 2.5
+
+
+def test_minutes_are_refused_by_a_bench_without_them(project: Path) -> None:
+    ran = invoke(project, "tiny", "--minutes", "1")
+    assert ran.returncode == 2
+    assert "--minutes" in ran.stderr
+
+
+def test_a_missing_package_is_named_and_all_goes_on_without_it(project: Path) -> None:
+    (project / "bench" / "needy.py").write_text(NEEDY)
+    alone = invoke(project, "needy")
+    assert alone.returncode == 3
+    assert "no-such-package" in alone.stderr
+    every = invoke(project, "all")
+    assert every.returncode == 0
+    assert "not measured" in every.stderr
+    assert "Not measured" in (project / "bench" / "RESULTS.md").read_text()
