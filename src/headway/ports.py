@@ -140,6 +140,11 @@ class Ledger(Protocol):
         ...
 
     @property
+    def one_owner(self) -> bool:
+        """Whether only one process at a time can own sessions of it (D-2)."""
+        ...
+
+    @property
     def writers(self) -> int:
         """How many batches of different sessions `record` takes at once, to its advantage."""
         ...

@@ -91,7 +91,12 @@ class Courier:
     async def _deliver_in_turn(self, deliveries: Sequence[Delivery]) -> None:
         """What belongs to one conversation arrives in its order; after a failure the rest waits with it."""
         failed_until: Instant | None = None
+        latest_at = self._clock.now() + _HELD_FOR // 2
         for delivery in deliveries:
+            if self._clock.now() >= latest_at:
+                # Others may take the rest soon: they come again when their time is over.
+                self._again_at = self._clock.now() + _HELD_FOR
+                return
             if failed_until is not None:
                 await self._settle(delivery, failed_until, "what came before it was not delivered")
                 continue

@@ -280,6 +280,9 @@ class Engine:
     def register(self, name: AgentName, runner: Runner | None, settings: AgentSettings) -> None:
         """An agent that runs here or, without a runner, on other nodes only."""
         if runner is not None:
+            if self._loop is not None and not self._membership.number:
+                what = "there before the start: this process does not own the store"
+                raise InvalidInput("agent", name, what)
             self.attempts.runners[name] = runner
             self._claims.hear(Hint.WORK)
         self._agents[name] = settings
@@ -673,7 +676,7 @@ class Engine:
     @property
     def only_asks(self) -> bool:
         """Whether no agent runs here, so that nothing need be owned."""
-        return not self.attempts.runners
+        return self._store.durable and not self.attempts.runners
 
     def fence(self) -> None:
         """The lease is about to end: stop all attempts, start nothing (D-3)."""

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from headway.model.errors import StoreRefused, Unavailable
+from headway.model.errors import Unavailable
 from headway.model.settings import Settings
 from headway.model.time import SECOND, Instant
 from headway.ports import Clock, Peer, Renewal, Store
@@ -90,15 +90,12 @@ class Membership:
     async def join(self, name: str) -> None:
         """Become a new incarnation, which owns nothing."""
         self._name = name
-        asked_at = self._clock.elapsed()
-        try:
-            self.number = await self._store.enlist(name, self._settings.lease)
-        except StoreRefused:
-            if not self._node.only_asks:
-                raise
-            # Another process owns the file: this one adds and reads, and that one does the work (N-21).
+        if self._node.only_asks and self._store.one_owner:
+            # Whoever has the agents owns the file: this process adds and reads (N-21).
             self.number = 0
             return
+        asked_at = self._clock.elapsed()
+        self.number = await self._store.enlist(name, self._settings.lease)
         self._until = asked_at + self._settings.lease
         self._fenced = False
         await self._renew()

@@ -76,6 +76,7 @@ class MemoryStore:
 
     durable = False
     writers = 1
+    one_owner = True
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings

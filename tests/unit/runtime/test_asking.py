@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from headway import Headway, Reason, State, StoreRefused, Turn
+from headway import Headway, Reason, StoreRefused, Turn
+from headway.events import RunStarted
 
 
 def _working(url: str) -> Headway:
@@ -44,10 +45,12 @@ def test_n21_d2_who_runs_no_agents_may_ask_beside_the_owner_of_the_file(tmp_path
 def test_n21_n13_its_stops_are_carried_out_by_the_owner(tmp_path: Path) -> None:
     async def main() -> None:
         url = f"sqlite:///{tmp_path / 'agents.db'}"
-        async with _working(url), _asking(url) as asker:
-            handle = await asker.submit("slow", "x", session="s")
-            while await handle.state() is not State.RUNNING:
-                await asyncio.sleep(0.01)
+        async with _working(url) as owner, _asking(url) as asker:
+            with owner.events() as events:
+                handle = await asker.submit("slow", "x", session="s")
+                async for event in events:
+                    if isinstance(event, RunStarted):
+                        break
             assert str(await asker.stop("s")) == "1 running stopped"
             assert (await handle.wait()).reason is Reason.STOPPED
 
@@ -58,7 +61,18 @@ def test_n21_who_has_agents_must_own_the_file(tmp_path: Path) -> None:
     async def main() -> None:
         url = f"sqlite:///{tmp_path / 'agents.db'}"
         async with _working(url):
-            with pytest.raises(StoreRefused, match="agents.db"):
+            with pytest.raises(StoreRefused, match=r"agents\.db"):
                 await _working(url).start()
+
+    asyncio.run(main())
+
+
+def test_n21_who_only_asks_leaves_the_file_to_who_has_the_agents(tmp_path: Path) -> None:
+    async def main() -> None:
+        url = f"sqlite:///{tmp_path / 'agents.db'}"
+        async with _asking(url) as asker:
+            handle = await asker.submit("echo", "first", session="s")
+            async with _working(url):
+                assert await handle.reply() == "FIRST"
 
     asyncio.run(main())

@@ -56,7 +56,9 @@ class AdmissionBatch:
         self._rows = (lanes, tasks, ranks, ready, deadlines, [encode_run(run) for run in runs])
         self.roots: list[str | None] = [None] * len(runs)
         self.ancestors: list[str | None] = [None] * len(runs)
-        self.keys: tuple[list[int], list[str], list[Instant], list[bool]] = ([], [], [], [])
+        self.keys: tuple[list[object], ...] = ([], [], [], [], [])
+        """Each key of the batch: place of its run, run, text, end, and whether it is an idempotency key."""
+        self._keys_of: list[list[str | None]] = [[], []]
         self.tasks = sum(tasks)
         for place, run in enumerate(runs):
             if run.ancestors:
@@ -64,13 +66,18 @@ class AdmissionBatch:
                 self.roots[place] = run.root
                 self.ancestors[place] = BETWEEN.join(run.ancestors)
             if run.message_id is not None or run.idempotency_key is not None:
-                self.checked = True
-                for key in keys_of(run):
-                    self.keys[0].append(place + 1)
-                    self.keys[1].append(key.text)
-                    self.keys[2].append(now + key.lasts(settings))
-                    self.keys[3].append(key.idempotency)
+                self._add_keys(place, run, settings, now)
         self._group(lanes, ranks, ready, deadlines)
+
+    def _add_keys(self, place: int, run: Run, settings: Settings, now: Instant) -> None:
+        self.checked = True
+        if not self._keys_of[0]:
+            self._keys_of = [[None] * len(self.ids), [None] * len(self.ids)]
+        for which, key in enumerate(keys_of(run)):
+            self._keys_of[which][place] = key.text
+            row = (place + 1, run.id, key.text, now + key.lasts(settings), key.idempotency)
+            for column, value in zip(self.keys, row, strict=True):
+                column.append(value)
 
     def _group(
         self,
@@ -122,17 +129,16 @@ class AdmissionBatch:
 
     def columns(self, node: int, now: Instant) -> list[object]:
         """The arguments of `admit_v1`."""
-        return [node, now, self.sessions, self.counts, *self._groups, self.ids, self.sessions_of, self.of,
-                self.nth, self.agents, *self._rows, self.roots, self.ancestors,
-                self.keys[0], self.keys[1]]  # fmt: skip
+        groups = (self.sessions, self.counts, *self._groups)
+        places = (self.ids, self.sessions_of, self.of, self.nth, self.agents, *self._rows)
+        return [node, now, *groups, *places, self.roots, self.ancestors, *self._keys_of]
 
     def checks(self) -> list[object]:
         """What `admit_checked_v1` takes besides, before the limits."""
         return [
             [one.claim for one in self.asked],
             [one.retry for one in self.asked],
-            self.keys[2],
-            self.keys[3],
+            *self.keys,
         ]
 
 

@@ -68,7 +68,7 @@ _SLOT_KEY = "attempts_pkey"
 _RUN_KEY = "runs_pkey"
 
 # The numbers of arguments of the functions, which SQL wants written out.
-_ADMIT, _ADMIT_CHECKED, _RECORD, _RECORD_ALL = 25, 33, 23, 56
+_ADMIT, _ADMIT_CHECKED, _RECORD, _RECORD_ALL = 25, 36, 23, 56
 
 
 class PostgresStore:
@@ -76,6 +76,7 @@ class PostgresStore:
 
     durable = True
     writers = 2
+    one_owner = False
 
     def __init__(self, url: str, settings: Settings, clock: Clock) -> None:
         self._address = address_of(url)

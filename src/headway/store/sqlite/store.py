@@ -113,6 +113,7 @@ class SqliteStore:
         self._clock = clock
         self._in_memory = path == ":memory:" or "mode=memory" in path
         self._exclusive = exclusive
+        self.one_owner = exclusive
         self._inline = inline
         self._node = Node(settings)
         self._node.alone = exclusive

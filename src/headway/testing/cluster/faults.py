@@ -106,6 +106,10 @@ class FaultyStore:
         return self._store.durable
 
     @property
+    def one_owner(self) -> bool:
+        return self._store.one_owner
+
+    @property
     def writers(self) -> int:
         return self._store.writers
 

@@ -27,7 +27,7 @@ create function headway.admit_v1(
     p_s_lanes text[], p_s_agents text[], p_s_ranks bigint[], p_s_ready bigint[], p_s_urgent bigint[],
     p_ids text[], p_in text[], p_of integer[], p_nth integer[], p_agents text[], p_lanes text[], p_tasks boolean[],
     p_ranks bigint[], p_ready bigint[], p_deadlines bigint[], p_bodies text[],
-    p_roots text[], p_ancestors text[], p_k_of integer[], p_k_keys text[]
+    p_roots text[], p_ancestors text[], p_keys text[], p_more_keys text[]
 ) returns table (kind text, ord integer, owner bigint, epoch bigint, last_seq bigint, said text, fresh boolean)
 language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
@@ -111,26 +111,11 @@ begin
         end loop;
     end if;
 
-    if cardinality(p_k_of) = 0 then
-        insert into headway.runs (id, session, seq, agent, task, body)
-        select n.id, n.session, v_last[n.of] - p_counts[n.of] + n.nth, n.agent, n.task, n.body
-        from unnest(p_ids, p_in, p_of, p_nth, p_agents, p_tasks, p_bodies)
-            as n(id, session, of, nth, agent, task, body);
-    else
-        insert into headway.runs (id, session, seq, agent, task, body, keys)
-        select n.id, n.session, v_last[n.of] - p_counts[n.of] + n.nth, n.agent, n.task, n.body,
-               case when n.of_key is not null then array_remove(array[n.key, n.other], null) end
-        from (
-            select n.*, k.of as of_key, k.key, k.other
-            from unnest(p_ids, p_in, p_of, p_nth, p_agents, p_tasks, p_bodies)
-                with ordinality as n(id, session, of, nth, agent, task, body, ord)
-            left join (
-                select k.of, min(k.key) as key, nullif(max(k.key), min(k.key)) as other
-                from unnest(p_k_of, p_k_keys) as k(of, key) group by k.of
-            ) k on k.of = n.ord
-            order by n.ord
-        ) n;
-    end if;
+    insert into headway.runs (id, session, seq, agent, task, body, keys)
+    select n.id, n.session, v_last[n.of] - p_counts[n.of] + n.nth, n.agent, n.task, n.body,
+           case when n.key is not null then array_remove(array[n.key, n.other], null) end
+    from unnest(p_ids, p_in, p_of, p_nth, p_agents, p_tasks, p_bodies, p_keys, p_more_keys)
+        as n(id, session, of, nth, agent, task, body, key, other);
 
     insert into headway.queue (
         session, seq, run, agent, lane, task, rank, ready_at, deadline_at, asked_by, root, ancestors
@@ -187,8 +172,9 @@ create function headway.admit_checked_v1(
     p_s_lanes text[], p_s_agents text[], p_s_ranks bigint[], p_s_ready bigint[], p_s_urgent bigint[],
     p_ids text[], p_in text[], p_of integer[], p_nth integer[], p_agents text[], p_lanes text[], p_tasks boolean[],
     p_ranks bigint[], p_ready bigint[], p_deadlines bigint[], p_bodies text[],
-    p_roots text[], p_ancestors text[], p_k_of integer[], p_k_keys text[],
-    p_run_claims boolean[], p_retries boolean[], p_k_expires bigint[], p_k_idempotency boolean[],
+    p_roots text[], p_ancestors text[], p_keys text[], p_more_keys text[],
+    p_run_claims boolean[], p_retries boolean[],
+    p_k_of integer[], p_k_runs text[], p_k_keys text[], p_k_expires bigint[], p_k_idempotency boolean[],
     p_max bigint, p_max_per_agent bigint, p_full text, p_stopped text
 ) returns table (kind text, ord integer, owner bigint, epoch bigint, last_seq bigint, said text, fresh boolean)
 language plpgsql
@@ -212,14 +198,14 @@ begin
     if cardinality(p_k_of) > 0 then
         -- Once each key's row is locked, by inserting it or by touching it, it is read anew.
         insert into headway.keys as k (key, run, expires_at)
-        select n.key, p_ids[n.of], n.expires_at
-        from unnest(p_k_of, p_k_keys, p_k_expires) as n(of, key, expires_at) order by n.key collate "C"
+        select n.key, n.run, n.expires_at
+        from unnest(p_k_runs, p_k_keys, p_k_expires) as n(run, key, expires_at) order by n.key collate "C"
         on conflict (key) do update set expires_at = k.expires_at;
         for v_key in
             select n.of, n.key, n.idempotency, k.run, k.expires_at
-            from unnest(p_k_of, p_k_keys, p_k_idempotency) as n(of, key, idempotency)
+            from unnest(p_k_of, p_k_runs, p_k_keys, p_k_idempotency) as n(of, run, key, idempotency)
             join headway.keys k on k.key = n.key
-            where k.run <> p_ids[n.of] order by n.of
+            where k.run <> n.run order by n.of
         loop
             if v_key.expires_at > p_now
                 and headway.leads_v1(v_key.run, p_retries[v_key.of], v_key.idempotency)
@@ -231,13 +217,13 @@ begin
             end if;
         end loop;
         if cardinality(v_replaced) > 0 then
-            update headway.keys k set run = p_ids[n.of], expires_at = n.expires_at
-            from unnest(p_k_of, p_k_keys, p_k_expires) as n(of, key, expires_at)
+            update headway.keys k set run = n.run, expires_at = n.expires_at
+            from unnest(p_k_of, p_k_runs, p_k_keys, p_k_expires) as n(of, run, key, expires_at)
             where k.key = n.key and n.key = any (v_replaced) and v_earlier[n.of] is null;
         end if;
         if v_out then
-            delete from headway.keys k using unnest(p_k_of, p_k_keys) as n(of, key)
-            where k.key = n.key and k.run = p_ids[n.of] and v_earlier[n.of] is not null;
+            delete from headway.keys k using unnest(p_k_of, p_k_runs, p_k_keys) as n(of, run, key)
+            where k.key = n.key and k.run = n.run and v_earlier[n.of] is not null;
         end if;
     end if;
 
@@ -299,20 +285,20 @@ begin
         return query select * from headway.admit_v1(
             p_node, p_now, p_sessions, p_counts, p_claims, p_s_lanes, p_s_agents, p_s_ranks, p_s_ready, p_s_urgent,
             p_ids, p_in, p_of, p_nth, p_agents, p_lanes, p_tasks, p_ranks, p_ready, p_deadlines, p_bodies,
-            p_roots, p_ancestors, p_k_of, p_k_keys);
+            p_roots, p_ancestors, p_keys, p_more_keys);
     else
         return query
             select 'earlier'::text, n.ord::integer, null::bigint, null::bigint, null::bigint, n.run, false
             from unnest(v_earlier) with ordinality as n(run, ord) where n.run is not null;
         return query
             with turned as (
-                select n.* from unnest(p_ids, p_in, p_agents, p_tasks, p_bodies, v_turned)
-                    with ordinality as n(id, session, agent, task, body, outcome, ord)
+                select n.* from unnest(p_ids, p_in, p_agents, p_tasks, p_bodies, v_turned, p_keys, p_more_keys)
+                    with ordinality as n(id, session, agent, task, body, outcome, key, other, ord)
                 where n.outcome is not null
             ), asked as (
                 insert into headway.runs (id, session, seq, agent, task, body, keys)
                 select n.id, n.session, 0, n.agent, n.task, n.body,
-                       (select array_agg(k.key) from unnest(p_k_of, p_k_keys) as k(of, key) where k.of = n.ord)
+                       case when n.key is not null then array_remove(array[n.key, n.other], null) end
                 from turned n
             ), ended as (
                 insert into headway.endings (run, state, outcome, attempt, finished_at, unhandled, task)
@@ -325,7 +311,7 @@ begin
             array(select u.ord from unnest(v_earlier, v_turned) with ordinality as u(earlier, turned, ord)
                   where u.earlier is null and u.turned is null order by u.ord),
             p_node, p_now, p_ids, p_in, p_agents, p_lanes, p_tasks, p_ranks, p_ready, p_deadlines, p_bodies,
-            p_roots, p_ancestors, p_run_claims, p_k_of, p_k_keys);
+            p_roots, p_ancestors, p_run_claims, p_keys, p_more_keys);
     end if;
     if v_touched is not null then
         delete from headway.sessions s using unnest(v_touched) as n(key)
@@ -339,7 +325,7 @@ create function headway.admit_rest_v1(
     p_stand bigint[], p_node bigint, p_now bigint,
     p_ids text[], p_in text[], p_agents text[], p_lanes text[], p_tasks boolean[],
     p_ranks bigint[], p_ready bigint[], p_deadlines bigint[], p_bodies text[],
-    p_roots text[], p_ancestors text[], p_run_claims boolean[], p_k_of integer[], p_k_keys text[]
+    p_roots text[], p_ancestors text[], p_run_claims boolean[], p_keys text[], p_more_keys text[]
 ) returns table (kind text, ord integer, owner bigint, epoch bigint, last_seq bigint, said text, fresh boolean)
 language plpgsql
 as $$
@@ -347,7 +333,6 @@ as $$
 declare
     v_s record;
     v_r record;
-    v_k record;
 begin
     if cardinality(p_stand) = 0 then
         return;
@@ -375,9 +360,9 @@ begin
         select u.*, array_position(v_s.sessions, u.session) as of,
                (row_number() over (partition by u.session order by u.place))::integer as nth
         from unnest(p_ids, p_in, p_agents, p_lanes, p_tasks, p_ranks, p_ready, p_deadlines, p_bodies,
-                    p_roots, p_ancestors)
+                    p_roots, p_ancestors, p_keys, p_more_keys)
             with ordinality as u(id, session, agent, lane, task, rank, ready_at, deadline_at, body, root,
-                                 ancestors, place)
+                                 ancestors, key, other, place)
         where u.place = any (p_stand)
     )
     select array_agg(n.id order by n.place) as ids, array_agg(n.session order by n.place) as sessions,
@@ -386,15 +371,13 @@ begin
            array_agg(n.task order by n.place) as tasks, array_agg(n.rank order by n.place) as ranks,
            array_agg(n.ready_at order by n.place) as ready, array_agg(n.deadline_at order by n.place) as deadlines,
            array_agg(n.body order by n.place) as bodies, array_agg(n.root order by n.place) as roots,
-           array_agg(n.ancestors order by n.place) as ancestors
+           array_agg(n.ancestors order by n.place) as ancestors,
+           array_agg(n.key order by n.place) as keys, array_agg(n.other order by n.place) as more_keys
     into v_r from n;
-    select coalesce(array_agg(array_position(p_stand, k.of::bigint)), '{}') as of,
-           coalesce(array_agg(k.key), '{}') as keys
-    into v_k from unnest(p_k_of, p_k_keys) as k(of, key) where k.of = any (p_stand);
     return query select * from headway.admit_v1(
         p_node, p_now, v_s.sessions, v_s.counts, v_s.claims, v_s.lanes, v_s.agents, v_s.ranks, v_s.ready, v_s.urgent,
         v_r.ids, v_r.sessions, v_r.of, v_r.nth, v_r.agents, v_r.lanes, v_r.tasks, v_r.ranks, v_r.ready,
-        v_r.deadlines, v_r.bodies, v_r.roots, v_r.ancestors, v_k.of, v_k.keys);
+        v_r.deadlines, v_r.bodies, v_r.roots, v_r.ancestors, v_r.keys, v_r.more_keys);
 end $$;
 
 
