@@ -1,14 +1,21 @@
 """D-9 and D-3: PostgreSQL goes away and comes back."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 import headway
 from headway import Headway, Settings, Turn, Unavailable
 from headway.model.time import MILLISECOND, SECOND
+from tests.e2e.chaos.harness import AGENTS, QUICK
+from tests.e2e.ledger import ask, read_lines
+from tests.e2e.processes import ended_at_last, worker
 from tests.e2e.waiting import until
 from tests.postgres import PostgresServer
 
@@ -30,6 +37,19 @@ def server() -> Iterator[PostgresServer]:
     server.start()
     yield server
     server.remove()
+
+
+@contextmanager
+def frozen(server: PostgresServer) -> Iterator[None]:
+    """All processes of the database stand still: connections stay open, and nothing answers."""
+    processes = _with_children(server)
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
 
 
 class Gate:
@@ -87,6 +107,25 @@ def test_d9_intake_refuses_quickly_attempts_go_on_and_all_resumes(server: Postgr
 
 
 @pytest.mark.timeout(60)
+def test_d9_a_database_that_does_not_answer_is_like_one_that_is_gone(
+    server: PostgresServer,
+) -> None:
+    async def play() -> None:
+        gate = Gate()
+        gate.open.set()
+        async with node(server, gate, lease_s=20) as hw:
+            assert await hw.send("gate", "before", session="s") == "before"
+            with frozen(server):
+                began = time.monotonic()
+                with pytest.raises(Unavailable):
+                    await hw.submit("gate", "refused", session="s")
+                assert time.monotonic() - began < QUICKLY_S
+            await until(lambda: _taken(hw), "intake is open again")
+
+    headway.run(play())
+
+
+@pytest.mark.timeout(60)
 def test_d3_a_node_that_cannot_renew_stops_its_attempts_before_its_lease_ends(
     server: PostgresServer,
 ) -> None:
@@ -113,6 +152,29 @@ def test_d3_a_node_that_cannot_renew_stops_its_attempts_before_its_lease_ends(
 
 
 @pytest.mark.timeout(60)
+def test_l5_a_worker_can_be_stopped_while_the_database_is_gone(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    stopped = worker("node", AGENTS, server.url, tmp_path, QUICK)
+    with ended_at_last([stopped]):
+        stopped.wait_for(" runs ")
+        headway.run(_leave_a_long_turn(server, tmp_path))
+        server.stop()
+        stopped.signal(signal.SIGTERM)
+        stopped.wait_for("stopping: waiting for 1 running turn")
+        stopped.signal(signal.SIGTERM)
+        assert stopped.popen.wait(15) == 0, stopped.printed
+
+
+async def _leave_a_long_turn(server: PostgresServer, folder: Path) -> None:
+    hw = Headway(server.url, name="client")
+    hw.remote_agent("walker")
+    async with hw:
+        await hw.submit("walker", ask(1, 60_000))
+        await until(lambda: bool(read_lines(folder)), "the turn began")
+
+
+@pytest.mark.timeout(60)
 def test_a_store_that_is_not_there_at_the_start_is_said_at_once(server: PostgresServer) -> None:
     server.stop()
 
@@ -123,6 +185,13 @@ def test_a_store_that_is_not_there_at_the_start_is_said_at_once(server: Postgres
         assert time.monotonic() - began < QUICKLY_S
 
     headway.run(play())
+
+
+def _with_children(server: PostgresServer) -> list[int]:
+    assert server._process is not None
+    parent = server._process.pid
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+    return [parent, *map(int, children.split())]
 
 
 async def _taken(hw: Headway) -> bool:

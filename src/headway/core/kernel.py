@@ -562,16 +562,16 @@ class Kernel:
     def _ended(self, live: LiveRun, ended: Ended, jitter: float) -> None:
         stage = self.stage
         stage.step_down(live)
-        if type(ended) is NotBegun and (live.cut is None or live.cut is Cut.LOST):
-            self._not_begun(live)
-        elif live.cut is not None:
-            self._cut_ended(live, live.cut)
-        elif type(ended) is Done:
+        if live.cut is None and type(ended) is Done:
             agent = live.agent
             took = stage.now - live.started_at
             mean = agent.mean_span
             agent.mean_span = mean + (took - mean) // 8 if mean else took
             stage.finish(live, Outcome(_DONE, None, ended.reply))
+        elif type(ended) is NotBegun and (live.cut is None or live.cut is Cut.LOST):
+            self._not_begun(live)
+        elif live.cut is not None:
+            self._cut_ended(live, live.cut)
         elif type(ended) is Failed:
             self._failed(live, ended, jitter)
         else:
@@ -580,8 +580,15 @@ class Kernel:
         session = live.session
         if stage.draining:
             self._drain_waiting()
-        elif live.kind or live.ties is not None or session.waiting:
+        elif live.kind or live.ties is not None:
             self._settle(session)
+        elif session.waiting:
+            stage.refresh(session)
+            head = session.posted
+            if head is None or head.lane is live.lane:
+                stage.fill(live.lane)
+            else:
+                stage.fill_all()
         else:
             stage.fill(live.lane)
 

@@ -173,7 +173,7 @@ class Messages:
         settled = live.state is _QUEUED and settings.mode not in _PATIENT
         if settled:
             stage.take_turn(live)
-        stage.line_up(live, first=mode is Mode.INTERRUPT)
+        stage.line_up(live, first=mode is Mode.INTERRUPT and bool(session.waiting))
         if settled:
             stage.note_place(live)
         self._preempt_heartbeats(session)

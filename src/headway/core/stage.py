@@ -180,10 +180,8 @@ class Stage:
         )
 
     def line_up(self, live: LiveRun, *, first: bool = False) -> None:
-        """The run takes its place in its session's line."""
+        """The run takes its place in its session's line: at its end, or in front of those that wait."""
         session = live.session
-        if first and not session.waiting:
-            first = False
         if live.state is _QUEUED:
             live.after = session.seen
         else:

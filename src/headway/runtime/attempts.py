@@ -40,7 +40,7 @@ class Attempts:
         self._desk = desk
         self._kernel = kernel
         self._clock = clock
-        self._wake = wake
+        self.wake = wake
         self.runners: dict[AgentName, Runner] = {}
         self.before: list[Hook] = []
         self.jitter = new_jitter()
@@ -141,7 +141,7 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - the kernel is wrong: nobody shall wait for ever
             self._break(error)
         self._turns.pop(ticket, None)
-        self._wake()
+        self.wake()
         if self._interrupted is not None:
             interrupted, self._interrupted = self._interrupted, None
             raise interrupted

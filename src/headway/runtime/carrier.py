@@ -64,15 +64,19 @@ class Carrier:
         loop = self.loop
         begin = self._attempts.begin
         heard = self._bus.heard
+        handles = self.handles
         for action in actions:
             if type(action) is Start:
                 begin(action, loop)
                 if heard:
                     self._herald.started(action)
             elif type(action) is Finish:
-                handle = self.handles.pop(action.run.id, None)
+                handle = handles.pop(action.run.id, None)
                 if handle is not None:
-                    self.tell(handle, action.outcome)
+                    if action.outcome.into is None:
+                        handle.settle(action.outcome)
+                    else:
+                        self.tell(handle, action.outcome)
                 if heard:
                     self._herald.finished(action)
             elif type(action) is not Release:

@@ -93,6 +93,7 @@ class Engine:
         self.kernel = kernel = Kernel(settings, clock.now())
         self._herald = Herald(self.bus, clock)
         self._store = store
+        self._durable = store.durable
         self._clock = clock
         self.attempts = Attempts(self, kernel, clock, self._wake, self._fail, self._herald)
         self.incarnation = 1
@@ -121,6 +122,7 @@ class Engine:
             rested=self._rested,
             fail=self._fail,
         )
+        self.attempts.wake = self._scribe.wake
         self._membership = Membership(
             self, store, clock, settings, self._herald, follow_time(clock)
         )
@@ -177,7 +179,7 @@ class Engine:
         self._scribe.start(loop)
         self._serve(self._permits.run())
         self._serve(self._courier.run())
-        if self._store.durable:
+        if self._durable:
             self.attempts.may_begin = self._membership.holds
             self._serve(self._membership.run())
             self._serve(self._follower.run())
@@ -201,7 +203,7 @@ class Engine:
             raise NotRunning
         kernel = self.kernel
         self._claims.open = False
-        keep = self._store.durable if keep_waiting is None else keep_waiting
+        keep = self._durable if keep_waiting is None else keep_waiting
         kernel.drain(self._clock.now(), keep_waiting=keep)
         self._herald.draining(len(self.attempts))
         self._wake()
@@ -213,7 +215,7 @@ class Engine:
 
     def _latest_rest(self) -> float | None:
         """When to wait no longer for a store that is away: by then others have taken everything over."""
-        if not self._store.durable:
+        if not self._durable:
             return None
         settings = self.settings
         return self._running_loop().time() + (settings.lease + settings.cancel_grace) / SECOND
@@ -228,7 +230,7 @@ class Engine:
 
     async def _restart(self, grace: Span | None) -> None:
         await self.drain(grace, keep_waiting=True)
-        if self._store.durable:
+        if self._durable:
             await self._membership.rejoin()
         self.kernel.reset(self._clock.now())
         self.incarnation += 1
@@ -254,7 +256,7 @@ class Engine:
     async def _leave(self) -> None:
         """What waits is free for others and the next start. If the store cannot be told, the lease tells it."""
         self._quiet_down()
-        if self._store.durable:
+        if self._durable:
             self._carrier.settle_all(_LEFT)
             try:
                 if self._membership.number:
@@ -316,10 +318,8 @@ class Engine:
             composer = self._composers[agent]
         except (KeyError, TypeError):
             raise UnknownName("agent", str(agent), self._agents) from None
-        if not self._scribe.running:
-            raise NotRunning
-        if get_running_loop() is not self._loop:
-            raise WrongLoop
+        if get_running_loop() is not self._loop or not self._scribe.running:
+            raise NotRunning if self._loop is None or not self._scribe.running else WrongLoop
         parent_run = self.attempts.parent_of(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_run)
         if run.lane not in self._lanes:
@@ -328,7 +328,7 @@ class Engine:
         if parent_run is None and self.kernel.stage.draining:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
         retry = len(options) > 1 and options.get("on_repeat") == "retry"
-        if self._store.durable:
+        if self._durable:
             return self._submit_later(run, parent, retry=retry)
         admission = self._store.admit(run, retry)
         if type(admission) is Granted:
@@ -417,7 +417,8 @@ class Engine:
         if self.bus.heard:
             self._herald.submitted(run)
         refused = self.kernel.submit(run, now, granted.epoch, granted.seq, granted.memory)
-        self._wake()
+        if self._scribe.nudge is not None:
+            self._scribe.wake()
         if refused is not None:
             raise _refusal(run, refused)
         return handle
@@ -484,7 +485,7 @@ class Engine:
             self._carrier.orders.pop(order.id, None)
 
     def _carry_order(self, order: Order, granted: Granted) -> None:
-        if self._is_next(order.session, granted) or not self._store.durable:
+        if self._is_next(order.session, granted) or not self._durable:
             self.kernel.carry_out(order, granted.epoch, granted.memory, self._clock.now())
             self._wake()
         else:
@@ -676,7 +677,7 @@ class Engine:
     @property
     def only_asks(self) -> bool:
         """Whether no agent runs here, so that nothing need be owned."""
-        return self._store.durable and not self.attempts.runners
+        return self._durable and not self.attempts.runners
 
     def fence(self) -> None:
         """The lease is about to end: stop all attempts, start nothing (D-3)."""
@@ -744,7 +745,7 @@ class Engine:
 
     def _rested(self) -> None:
         """All is stored and carried out for now."""
-        if self._store.durable:
+        if self._durable:
             self._claims.room_made()
         self._permits.look_if_limited()
 

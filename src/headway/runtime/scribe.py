@@ -51,7 +51,9 @@ class Scribe:
         self._rested = rested
         self._fail = fail
         self._task: asyncio.Task[None] | None = None
-        self._nudge: asyncio.Future[None] | None = None
+        self.running = False
+        self.nudge: asyncio.Future[None] | None = None
+        """What it sleeps on, while it does; then it must be woken."""
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Instant | None = None
         self._hands: list[_Hand] = []
@@ -70,11 +72,8 @@ class Scribe:
         self.away: Unavailable | None = None
         """Why the store cannot be reached, while it cannot."""
 
-    @property
-    def running(self) -> bool:
-        return self._task is not None
-
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.running = True
         self._task = self._begin(loop, self._write(loop))
         if self._store.writers > 1:
             self._hands = [_Hand() for _ in range(self._store.writers)]
@@ -110,6 +109,7 @@ class Scribe:
         self.kept.clear()
 
     def _cancel(self) -> list[asyncio.Task[None]]:
+        self.running = False
         task, self._task = self._task, None
         tasks = [hand.task for hand in self._hands if hand.task is not None]
         if task is not None:
@@ -122,9 +122,9 @@ class Scribe:
         return tasks
 
     def wake(self) -> None:
-        nudge = self._nudge
+        nudge = self.nudge
         if nudge is not None:
-            self._nudge = None
+            self.nudge = None
             if not nudge.done():
                 nudge.set_result(None)
 
@@ -132,9 +132,7 @@ class Scribe:
         """Wait until no attempt runs here and all that was decided is stored and carried out, or until then."""
         loop = asyncio.get_running_loop()
         stage = self._kernel.stage
-        while (
-            self._attempts or stage.attempts or stage.actions or self._nudge is None or self._busy
-        ):
+        while self._attempts or stage.attempts or stage.actions or self.nudge is None or self._busy:
             rested: asyncio.Future[None] = loop.create_future()
             self._resting.append(rested)
             self.wake()
@@ -170,11 +168,11 @@ class Scribe:
             if kernel.stage.actions:
                 continue
             self._set_alarm(loop)
-            self._nudge = loop.create_future()
+            self.nudge = loop.create_future()
             if self._resting and not (self._attempts or kernel.stage.attempts or self._busy):
                 resting, self._resting = self._resting, []
                 _release(resting)
-            await self._nudge
+            await self.nudge
 
     def _share_out(self, actions: Sequence[Action]) -> None:
         """All actions of a session under one epoch go to the same hand; what is not stored needs no order."""

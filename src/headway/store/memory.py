@@ -121,9 +121,9 @@ class MemoryStore:
         held = self._held.get(run.session)
         if held is None:
             held = self._hold(run.session)
-        held.seq += 1
+        seq = held.seq = held.seq + 1
         memory = self._memories.get(run.session) if self._memories else None
-        return Granted(held.epoch, held.seq, memory, held.seq == 1)
+        return Granted(held.epoch, seq, memory, seq == 1)
 
     async def order(self, order: Order) -> Granted | Elsewhere | None:
         """Carried out at once by the only node there is, so it is not kept."""

@@ -37,6 +37,8 @@ from headway.testing.cluster.loops import Conductor
 
 Result = TypeVar("Result")
 
+_KNOWN_AT_ONCE = frozenset({"open", "enlist"})
+"""Calls after which the store object itself has changed: their answers cannot be lost behind it."""
 _MOST_STEPS = 1_500
 """About as many steps of its virtual machine as SQLite takes for a small batch."""
 _LONGEST_CALL: Span = 2 * SECOND
@@ -134,7 +136,7 @@ class FaultyStore:
         result = await call()
         if seen is not None:
             seen(result)
-        if random.random() < weather.fails_after:
+        if random.random() < weather.fails_after and what not in _KNOWN_AT_ONCE:
             raise StoreUnavailable(self._name, "the connection was lost after")
         back = self._way() + self.slow_answers.get(what, 0)
         if session is not None:
