@@ -155,7 +155,7 @@ def test_d3_a_node_that_cannot_renew_stops_its_attempts_before_its_lease_ends(
 def test_l5_a_worker_can_be_stopped_while_the_database_is_gone(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    stopped = worker("node", AGENTS, server.url, tmp_path, QUICK)
+    stopped = worker("node", AGENTS, server.url, tmp_path, {**QUICK, "HEADWAY_CANCEL_GRACE": "1s"})
     with ended_at_last([stopped]):
         stopped.wait_for(" runs ")
         headway.run(_leave_a_long_turn(server, tmp_path))

@@ -2,9 +2,9 @@
 
 Everything else only tells the kernel and wakes the scribe. So what happens in one turn of the event loop is stored
 as one batch, and nothing is acted on before it is stored. Where the store can take several batches at once the
-scribe has as many hands: each session belongs to one of them, so its actions are stored in their order, while
-batches of other sessions are under way. While the store cannot be reached a batch is kept and tried again (D-9):
-nothing is decided anew, nothing is forgotten.
+scribe has as many hands, and uses them when there is much to store: each session belongs to one of them, so its
+actions are stored in their order, while batches of other sessions are under way. While the store cannot be reached
+a batch is kept and tried again (D-9): nothing is decided anew, nothing is forgotten.
 """
 
 import asyncio
@@ -21,6 +21,8 @@ from headway.runtime.herald import Herald
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
+_WORTH_ANOTHER_HAND = 120
+"""A batch costs something whatever is in it: only one with so many actions is worth being split."""
 
 
 class Scribe:
@@ -57,6 +59,7 @@ class Scribe:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Instant | None = None
         self._hands: list[_Hand] = []
+        self._hands_used = 1
         self._resting: list[asyncio.Future[None]] = []
         self._kept_idle = 0
         self.releasing: dict[SessionKey, tuple[int, int]] = {}
@@ -176,6 +179,15 @@ class Scribe:
 
     def _share_out(self, actions: Sequence[Action]) -> None:
         """All actions of a session under one epoch go to the same hand; what is not stored needs no order."""
+        if self._hands_used > 1 and len(actions) < _WORTH_ANOTHER_HAND // 2 and not self._busy:
+            self._hands_used = 1
+        if self._hands_used == 1:
+            self._hands[0].pending += actions
+            self._hands[0].wake()
+            return
+        self._split(actions)
+
+    def _split(self, actions: Sequence[Action]) -> None:
         hands = self._hands
         count = len(hands)
         for action in actions:
@@ -189,6 +201,11 @@ class Scribe:
     async def _write_with(self, hand: "_Hand", loop: asyncio.AbstractEventLoop) -> None:
         """Store and have carried out what falls to one hand."""
         while True:
+            if self._hands_used == 1 and len(hand.pending) >= _WORTH_ANOTHER_HAND:
+                # Nothing is under way just now, so every session may change hands.
+                self._hands_used = len(self._hands)
+                actions, hand.pending = hand.pending, []
+                self._split(actions)
             actions, hand.pending = hand.pending, []
             if actions:
                 hand.storing = True

@@ -217,6 +217,18 @@ class TestSignals:
             node.headway.engine._fail(InvariantBroken("made up"))
         assert isinstance(serving.result(), InvariantBroken)
 
+    @virtual_time
+    async def test_a_node_that_breaks_while_it_drains_ends_with_its_error_too(self) -> None:
+        node = Node()
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(_caught(node.service))
+            await asyncio.sleep(1)
+            await node.sleeping(600)
+            node.service.stop()
+            await asyncio.sleep(1)
+            node.headway.engine._fail(InvariantBroken("made up"))
+        assert isinstance(serving.result(), InvariantBroken)
+
 
 async def _caught(service: Service) -> Exception | None:
     try:

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from headway.cli.options import without_password
 from headway.facade import Headway
@@ -11,6 +11,8 @@ from headway.model.errors import NotRunning, Unavailable
 from headway.model.time import SECOND, Span, as_timedelta, span_text
 
 PROGRESS_EVERY: Span = 5 * SECOND
+TELLING_WITHIN: Span = 2 * SECOND
+"""How long a worker that is in a hurry waits for a store that is away, once its turns have returned."""
 
 
 class Service:
@@ -38,10 +40,14 @@ class Service:
             try:
                 await self._live()
             finally:
-                await headway.close(0)
+                told = await self._close()
         if self._broken is not None:
             raise self._broken
-        self._say("stopped; what waits is kept in the store")
+        self._say(
+            "stopped; what waits is kept in the store"
+            if told
+            else "stopped; the store cannot be told, so others take over when the lease is over"
+        )
 
     def stop(self) -> None:
         """Drain and end. Asked for a second time, cut what still runs."""
@@ -76,9 +82,9 @@ class Service:
                 self._say(f"restarting in place: {self._waiting_for()}")
                 try:
                     await self._headway.restart(as_timedelta(self._grace))
-                except Unavailable as away:
+                except (Unavailable, NotRunning) as away:
                     # It cannot come back in place; whoever watches this process starts another.
-                    self._broken = away
+                    self._broken = self._broken or away
                     self._stopping.set()
                     return
                 self._say(self._introduction())
@@ -88,7 +94,12 @@ class Service:
         running = self._running()
         if running:
             self._say(f"cutting {_turns(running)}")
-        await self._headway.drain(0)
+        await self._wait_for_turns(0)
+
+    async def _wait_for_turns(self, grace: Span) -> None:
+        # If the node breaks meanwhile, the watch says so.
+        with suppress(NotRunning):
+            await self._headway.drain(as_timedelta(grace))
 
     async def _watch(self) -> None:
         """A node that broke does nothing any more: end, so that whoever watches this process starts another."""
@@ -101,12 +112,31 @@ class Service:
         self._stopping.set()
 
     async def _drain(self) -> None:
-        grace = 0 if self._hurried.is_set() else self._grace
+        """Until nothing runs any more, the grace is over, or somebody is in a hurry."""
         self._say(f"stopping: {self._waiting_for()}")
         async with asyncio.TaskGroup() as group:
-            progress = group.create_task(self._tell_progress(grace))
-            await self._headway.drain(as_timedelta(grace))
-            progress.cancel()
+            tasks = [
+                group.create_task(self._wait_for_turns(self._grace)),
+                group.create_task(self._hurried.wait()),
+            ]
+            progress = group.create_task(self._tell_progress(self._grace))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in (*tasks, progress):
+                task.cancel()
+
+    async def _close(self) -> bool:
+        """Cut what still runs and leave. False: the store could not be told, and somebody is in a hurry."""
+        headway = self._headway
+        within = headway.settings.cancel_grace + TELLING_WITHIN
+        try:
+            async with asyncio.timeout(within / SECOND if self._hurried.is_set() else None):
+                await headway.close(0)
+        except TimeoutError:
+            attempts = headway.engine.attempts
+            attempts.leave_all_behind()
+            attempts.stop()
+            return False
+        return True
 
     async def _tell_progress(self, grace: Span) -> None:
         left = grace

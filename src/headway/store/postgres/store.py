@@ -48,6 +48,7 @@ from headway.store.postgres.address import address_of
 from headway.store.postgres.admissions import MOST_AT_ONCE, AdmissionBatch, Asked, without_clashes
 from headway.store.postgres.connections import Connections
 from headway.store.postgres.hints import Hints
+from headway.store.postgres.literals import ADMIT, RECORD, Call
 from headway.store.postgres.records import UNSTORABLE, RecordBatch, batches_of
 from headway.store.postgres.schema import migrate, status
 from headway.store.postgres.statements import statements
@@ -68,7 +69,7 @@ _SLOT_KEY = "attempts_pkey"
 _RUN_KEY = "runs_pkey"
 
 # The numbers of arguments of the functions, which SQL wants written out.
-_ADMIT, _ADMIT_CHECKED, _RECORD, _RECORD_ALL = 25, 36, 23, 56
+_ADMIT_CHECKED, _RECORD_ALL = 36, 56
 
 
 class PostgresStore:
@@ -96,9 +97,9 @@ class PostgresStore:
         self._served: dict[AgentName, int] = {}
         self._serves = 0
         schema = self._address.schema
-        self._admit = _call(schema, "admit_v1", _ADMIT)
+        self._admit = Call(f"{schema}.admit_v1", *ADMIT)
         self._admit_checked = _call(schema, "admit_checked_v1", _ADMIT_CHECKED)
-        self._record = _call(schema, "record_v1", _RECORD)
+        self._record = Call(f"{schema}.record_v1", *RECORD)
         self._record_all = _call(schema, "record_all_v1", _RECORD_ALL)
         self._order = _call(schema, "order_v1", 6)
         self._claim = _call(schema, "claim_v1", 8)
@@ -243,7 +244,8 @@ class PostgresStore:
         batch.checked |= most is not None or most_per_agent is not None
         columns = batch.columns(self._node, now)
         if not batch.checked:
-            rows = await self._connections.call(self._admit, *columns)
+            call = self._admit
+            rows = await self._connections.call(call.statement, *call.values(columns))
         else:
             limits = (most, most_per_agent, _FULL_TEXT, _STOPPED_TEXT)
             checks = (*columns, *batch.checks(), *limits)
@@ -370,7 +372,9 @@ class PostgresStore:
         if batch is None:
             return
         columns = batch.columns(self._node, self._clock.now(), careful=careful)
-        statement = self._record_all if batch.rare else self._record
+        statement = self._record_all
+        if not batch.rare:
+            statement, columns = self._record.statement, self._record.values(columns)
         try:
             rows = await self._connections.call(statement, *columns)
         except asyncpg.UniqueViolationError as error:

@@ -18,7 +18,7 @@ from headway.testing.cluster.faults import Weather
 from headway.testing.cluster.nodes import CHANNEL, Node
 
 _NAMES = ("a", "b", "c", "d")
-_MODES = ("queue", "queue", "queue", "followup", "collect", "steer", "interrupt", "reject")
+_MODES = ("queue", "queue", "queue", "followup", "collect", "steer", "steer", "interrupt", "reject")
 
 
 class History:
@@ -96,7 +96,7 @@ class History:
             return
         self._asked += 1
         text = f"m{self._asked}"
-        agent = random.choice(("alpha", "alpha", "beta"))
+        agent = random.choice(("alpha", "beta"))
         task = random.random() < 0.2
         options = self._task_options() if task else self._message_options(text)
         if random.random() < 0.15:
