@@ -186,6 +186,17 @@ class Kernel:
         self._ended(live, ended, jitter)
         return True
 
+    def told(self, ticket: int, now: Instant) -> None:
+        """An attempt was asked to end just now: its grace counts from here (S-3).
+
+        Only said where storing the decision may take long; else the grace counts from the decision.
+        """
+        self._advance(now)
+        live = self.stage.attempts.get(ticket)
+        if live is not None and ticket in self.stage.untold:
+            self.stage.untold.discard(ticket)
+            self.stage.set_grace(live)
+
     def time_passed(self, now: Instant) -> None:
         """Nothing happened but time."""
         self._advance(now)
@@ -682,6 +693,8 @@ class Kernel:
                 live.alarm = None
                 if live.cut is None:
                     stage.cut(live, Cut.TIMED_OUT)
+            case GraceOver(live) if live.ticket in stage.untold:
+                stage.set_grace(live)
             case GraceOver(live):
                 live.alarm = None
                 stage.abandon(live)

@@ -101,6 +101,8 @@ class Stage:
         """Sub-runs that a slot could be lent to, but their agent is held back just now."""
         self.here: set[AgentName] | None = None
         """The agents that have a runner on this node. None: all have."""
+        self.untold: set[int] = set()
+        """Tickets of attempts that shall end and have not been told yet, where that may take long."""
         self.foreign: set[SessionKey] = set()
         """Sessions whose next run was found to be for an agent that has none."""
         self._wait_notice = settings.wait_notice
@@ -411,11 +413,17 @@ class Stage:
         if live.yields and cut is not _PREEMPTED:
             live.yields = False
             live.lane.yielding -= 1
-        self._silence(live)
-        live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
+        self.set_grace(live)
+        if self.here is not None:
+            self.untold.add(live.ticket)
         self.actions.append(CancelAttempt(live.run, live.ticket, cut, live.session.epoch))
         for child in self.descendants(live):
             self.stop(child)
+
+    def set_grace(self, live: LiveRun) -> None:
+        """How long a cancelled attempt has to return, from now."""
+        self._silence(live)
+        live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
 
     def stop(self, live: LiveRun) -> bool:
         """End a run for good: at once if it waits, by a cut if it runs. False if it was ending already."""
@@ -450,6 +458,8 @@ class Stage:
     def step_down(self, live: LiveRun) -> None:
         """The attempt is over, one way or the other: give back what it held."""
         del self.attempts[live.ticket]
+        if self.untold:
+            self.untold.discard(live.ticket)
         live.ticket = 0
         session = live.session
         session.running.remove(live)

@@ -82,11 +82,11 @@ class Attempts:
             turn.task.cancel(cut)
         turn.wake_threads()
 
-    def cancel_sessions(self, lost: Iterable[SessionKey]) -> None:
-        """Another node decides for these sessions now: their attempts here must end."""
-        sessions = frozenset(lost)
+    def cancel_lost(self, lost: Iterable[tuple[SessionKey, int]]) -> None:
+        """Another node decides for these sessions (and under which epoch we did): their attempts here must end."""
+        owned = frozenset(lost)
         for ticket, turn in tuple(self._turns.items()):
-            if turn.session in sessions:
+            if (turn.session, turn.start.epoch) in owned:
                 self.cancel(ticket, Cut.LOST)
 
     def cancel_all(self) -> None:

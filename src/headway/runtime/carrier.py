@@ -46,6 +46,7 @@ class Carrier:
         estimate: Callable[[SessionKey], None],
         delivers: Callable[[], None],
         follow: Callable[[], None] | None,
+        told: Callable[[int], None],
     ) -> None:
         self._desk = desk
         self._attempts = attempts
@@ -55,6 +56,7 @@ class Carrier:
         self._estimate = estimate
         self._delivers = delivers
         self._follow = follow
+        self._told = told
         self.handles: dict[RunId, Handle] = {}
         self.orders: dict[str, asyncio.Future[Answer]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -87,6 +89,7 @@ class Carrier:
         match action:
             case CancelAttempt(run, ticket, cut):
                 attempts.cancel(ticket, cut)
+                self._told(ticket)
                 self._herald.cancelled(run, cut)
             case Abandon(run, ticket):
                 attempts.leave_behind(ticket)

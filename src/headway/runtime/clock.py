@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from headway.model.time import SECOND, Instant, Span
 from headway.ports import Clock
@@ -49,9 +50,16 @@ class LoopClock:
         return round(self._loop.time() * SECOND)
 
 
+@runtime_checkable
+class Follows(Protocol):
+    """A clock that can be made to go by another one."""
+
+    def follow(self, at: Instant, ago: Span) -> None: ...
+
+
 def follow_time(clock: Clock) -> Callable[[Instant, Span], None] | None:
     """How a clock is made to go by the store's, if it can be: one that tests drive cannot."""
-    return clock.follow if isinstance(clock, SystemClock) else None
+    return clock.follow if isinstance(clock, Follows) else None
 
 
 def clock_for(loop: asyncio.AbstractEventLoop) -> SystemClock | LoopClock:

@@ -108,6 +108,7 @@ class Engine:
             estimate=self._ask_estimate,
             delivers=self._courier.look,
             follow=self._follow if store.durable else None,
+            told=lambda ticket: kernel.told(ticket, clock.now()),
         )
         self._handles = self._carrier.handles
         self._scribe = Scribe(
@@ -695,6 +696,7 @@ class Engine:
     async def die(self) -> None:
         """Others own everything that was ours: forget it without any outcome (D-4)."""
         sessions = self.kernel.stage.sessions
+        self.attempts.cancel_all()
         self._lose(tuple((key, session.epoch) for key, session in sessions.items()))
         self._scribe.forget()
         self._permits.lose_all()
@@ -717,9 +719,7 @@ class Engine:
     def _lose(self, lost: Sequence[tuple[SessionKey, int]]) -> None:
         """Other nodes decide for these sessions now: nothing of them goes on here (D-4)."""
         self._herald.sessions_lost(len(lost))
-        sessions = self.kernel.stage.sessions
-        ours = [key for key, epoch in lost if key in sessions and sessions[key].epoch == epoch]
-        self.attempts.cancel_sessions(ours)
+        self.attempts.cancel_lost(lost)
         self.kernel.lose(lost, self._clock.now())
 
     async def _prune(self) -> None:

@@ -16,6 +16,7 @@ from headway.ports import Clock, Peer, Renewal, Store
 from headway.runtime.herald import Herald
 
 _SHORTEST_PAUSE_S = 0.05
+_LONGEST_STEP_S = 0.5
 _MISSED_LOOKS = 2
 """A node that could not look at the others for so many renewals begins to count their silence anew."""
 
@@ -107,8 +108,7 @@ class Membership:
         every_s = self._settings.renew_every / SECOND
         pause_s = every_s
         while True:
-            left_s = (self._until - self._margin - self._clock.elapsed()) / SECOND
-            await asyncio.sleep(max(0.0, pause_s if self._fenced else min(pause_s, left_s)))
+            await self._sleep(pause_s)
             try:
                 async with self._changing:
                     await self._renew()
@@ -117,6 +117,17 @@ class Membership:
             else:
                 pause_s = every_s
             self._look_at_lease()
+
+    async def _sleep(self, pause_s: float) -> None:
+        """In short steps: while the machine slept the loop's timers stood, and the lease did not."""
+        until = self._clock.elapsed() + round(pause_s * SECOND)
+        while True:
+            now = self._clock.elapsed()
+            self._look_at_lease()
+            latest = until if self._fenced else min(until, self._until - self._margin)
+            if now >= latest:
+                return
+            await asyncio.sleep(min(_LONGEST_STEP_S, (latest - now) / SECOND))
 
     async def rejoin(self) -> None:
         """Leave in good order and come back as a new incarnation, however long the store takes for it."""

@@ -27,8 +27,8 @@ class Permits:
         """Slots of this node in the store."""
         self._allowed: dict[LaneName, int] = {}
         """How many of them the kernel may use."""
-        self._doubtful: set[LaneName] = set()
-        """Lanes for which an answer of the store was lost."""
+        self._unsettled: set[LaneName] = set()
+        """Lanes for which the store has a wish of this node, or may have: it must hear when that is over."""
         self._woken = asyncio.Event()
 
     def look(self) -> None:
@@ -45,7 +45,7 @@ class Permits:
             self._kernel.set_permits(lane, 0, self._clock.now())
         self._held.clear()
         self._allowed.clear()
-        self._doubtful.clear()
+        self._unsettled.clear()
 
     async def run(self) -> None:
         while True:
@@ -68,12 +68,13 @@ class Permits:
         target = min(wanted, held - 1) if has_more_than_its_share else wanted
         self._allow(lane, min(held, target))
         asked = max(target, self._kernel.stage.floor.lanes[lane].in_use)
-        if asked != held or lane in self._doubtful:
+        if asked != held or lane in self._unsettled:
             # Until the answer is there the lower number counts: it may be lost, and what was given is gone.
             self._held[lane] = min(held, asked)
-            self._doubtful.add(lane)
+            self._unsettled.add(lane)
             self._held[lane] = await self._store.hold_slots(lane, limit, asked)
-            self._doubtful.discard(lane)
+            if self._held[lane] == asked:
+                self._unsettled.discard(lane)
             self._allow(lane, min(self._held[lane], target))
 
     def _allow(self, lane: LaneName, count: int) -> None:

@@ -248,3 +248,21 @@ async def test_n2_right_before_a_runner_is_called_the_lease_is_looked_at() -> No
     assert (await late.wait()).text == "done"
     assert world.begun[1] == ("2", 1, 5.0)
     await world.engine.close()
+
+
+@virtual_time
+async def test_s3_the_grace_of_a_cancel_counts_from_when_the_attempt_was_told() -> None:
+    """A store that is slow to keep the decision must not make a well-behaved attempt look deaf."""
+    world = await World(lease=600 * SECOND, renew_every=100 * SECOND).start()
+    handle = await world.submit("500")
+    await moment()
+    world.store.away = True
+    stopping = asyncio.get_running_loop().create_task(world.engine.stop(SessionKey("s")))
+    await asyncio.sleep(5 * MARGIN_S)
+    assert world.cut == []
+    world.store.away = False
+    assert str(await stopping) == "1 running stopped"
+    assert (await handle.wait()).reason is Reason.STOPPED
+    assert len(world.cut) == 1
+    assert events.AttemptAbandoned not in world.kinds()
+    await world.engine.close()

@@ -10,7 +10,7 @@ import msgspec
 from headway.core.request import SubmitOptions
 from headway.model.run import AgentName, QueueOptions, Route, RunId, Sender, SessionKey
 from headway.model.settings import LaneSettings, Settings
-from headway.model.time import HOUR, MILLISECOND, SECOND, Span
+from headway.model.time import MILLISECOND, MINUTE, SECOND, Span
 from headway.model.words import Mode
 from headway.testing.cluster.agents import Habits
 from headway.testing.cluster.cluster import AGENTS, FEW, SETTINGS, Cluster
@@ -197,7 +197,9 @@ class History:
                 self._say(f"{node.name} does not reach the store for {span / SECOND:.3f} s")
                 node.store.away_until = self.cluster.now + span
             case _:
-                step = random.choice((-HOUR, -2 * SECOND, 2 * SECOND, 20 * SECOND, HOUR))
+                step = random.choice(
+                    (-5 * MINUTE, -2 * SECOND, 2 * SECOND, 20 * SECOND, 5 * MINUTE)
+                )
                 self._say(f"the database's clock steps by {step / SECOND:g} s")
                 self.cluster.wall.off_by += step
 
