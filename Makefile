@@ -37,8 +37,9 @@ types: $(VENV)/.dev ## Static types, strict
 layers: $(VENV)/.dev ## Who may import whom
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.dev ## All tests, in parallel (ARGS="-k name" picks some)
-	$(BIN)/python -m pytest -n auto $(ARGS)
+unit: $(VENV)/.dev ## All tests: in parallel, then those with real processes (ARGS="-k name" picks some)
+	$(BIN)/python -m pytest -n auto --ignore tests/e2e $(ARGS)
+	$(BIN)/python -m pytest tests/e2e $(ARGS) || test $$? -eq 5
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff check --fix-only $(SOURCES)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,9 +71,8 @@ def server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def bouncer(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bouncer]:
-    folder = Path("/tmp") / f"headway-bouncer-{os.getpid()}-{server.port}"
-    folder.mkdir()
+def bouncer(server: PostgresServer) -> Iterator[Bouncer]:
+    folder = Path(tempfile.mkdtemp(prefix="headway-bouncer-"))
     bouncer = Bouncer(server, folder)
     yield bouncer
     bouncer.popen.terminate()

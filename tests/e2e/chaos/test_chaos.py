@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.chaos.harness import run_chaos
 
-SECONDS = float(os.environ.get("HEADWAY_CHAOS_SECONDS", "30"))
+SECONDS = float(os.environ.get("HEADWAY_CHAOS_SECONDS", "60"))
 SEED = int(os.environ.get("HEADWAY_CHAOS_SEED", "1"))
 
 
