@@ -78,7 +78,7 @@ class Scribe:
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         self.running = True
         self._task = self._begin(loop, self._write(loop))
-        if self._store.writers > 1:
+        if self._store.durable or self._store.writers > 1:
             self._hands = [_Hand() for _ in range(self._store.writers)]
             for hand in self._hands:
                 hand.task = self._begin(loop, self._write_with(hand, loop))
@@ -156,14 +156,11 @@ class Scribe:
         """Store what was decided, carry it out, sleep until there is more."""
         kernel = self._kernel
         while True:
-            actions = self._prepare(kernel.take_actions())
-            if actions:
-                if self._store.durable:
-                    self._note_releases(actions)
-                if self._hands:
-                    self._share_out(actions)
-                else:
-                    await self._keep(actions)
+            if self._hands:
+                if self._take_over():
+                    continue
+            elif actions := self._prepare(kernel.take_actions()):
+                await self._keep(actions)
                 continue
             if self._many_idle():
                 continue
@@ -176,6 +173,15 @@ class Scribe:
                 resting, self._resting = self._resting, []
                 _release(resting)
             await self.nudge
+
+    def _take_over(self) -> bool:
+        """Give the hands what the kernel has decided. False: there was nothing."""
+        actions = self._prepare(self._kernel.take_actions())
+        if actions:
+            if self._store.durable:
+                self._note_releases(actions)
+            self._share_out(actions)
+        return bool(actions)
 
     def _share_out(self, actions: Sequence[Action]) -> None:
         """All actions of a session under one epoch go to the same hand; what is not stored needs no order."""
@@ -210,7 +216,10 @@ class Scribe:
             if actions:
                 hand.storing = True
                 await self._keep(actions)
+                # What has just begun may end at once: that goes into the next batch, not into one of its own.
+                await asyncio.sleep(0)
                 hand.storing = False
+                self._take_over()
                 self.wake()
             else:
                 hand.nudge = loop.create_future()

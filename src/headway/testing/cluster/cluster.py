@@ -26,7 +26,7 @@ from headway.testing.cluster.faults import CALM, Weather
 from headway.testing.cluster.loops import Conductor
 from headway.testing.cluster.nodes import Node
 from headway.testing.cluster.verdict import check_at_the_end, unsettled
-from headway.testing.cluster.violation import Broken, Violation
+from headway.testing.cluster.violation import Violation
 from headway.testing.cluster.witness import Witness
 
 FEW = LaneName("few")
@@ -172,7 +172,8 @@ class Cluster:
         until = self.now + _PATIENCE
         while left := unsettled(self.witness, self.database.reader, self.nodes):
             if self.now >= until:
-                raise Violation(Broken.LOST, f"never over: {'; '.join(left)}")
+                told = "; ".join(text for _, text in left)
+                raise Violation(left[0][0], f"never over: {told}")
             self.run(_LOOKS_EVERY)
         # Long enough for those who live to see that others do not.
         self.run(2 * self.settings.lease)

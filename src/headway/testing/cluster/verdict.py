@@ -10,16 +10,17 @@ from headway.testing.cluster.violation import Broken, Violation
 from headway.testing.cluster.witness import Witness
 
 
-def unsettled(witness: Witness, reader: Reader, nodes: Sequence[Node]) -> list[str]:
-    """What still goes on."""
+def unsettled(witness: Witness, reader: Reader, nodes: Sequence[Node]) -> list[tuple[Broken, str]]:
+    """What still goes on, and which promise that would break if it never ended."""
     if reader.is_settled() and not witness.live and all(_is_idle(node) for node in nodes):
         return []
+    live = [attempt for attempt in witness.live if attempt.node.gone_at is None]
     return [
-        *reader.unfinished(),
-        *(f"order {order}" for order in reader.unanswered()),
-        *(f"outbox {delivery}" for delivery in reader.undelivered()),
-        *(f"{attempt} is live" for attempt in witness.live if attempt.node.gone_at is None),
-        *(f"{node.name}: {what}" for node in nodes for what in _pending(node)),
+        *((Broken.LOST, run) for run in reader.unfinished()),
+        *((Broken.ANSWER, f"order {order}") for order in reader.unanswered()),
+        *((Broken.OUTBOX, f"outbox {delivery}") for delivery in reader.undelivered()),
+        *((Broken.ZOMBIE, f"{attempt} is live") for attempt in live),
+        *((Broken.CALLER, f"{node.name}: {what}") for node in nodes for what in _pending(node)),
     ]
 
 
