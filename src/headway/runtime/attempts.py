@@ -67,6 +67,9 @@ class Attempts:
 
     def begin(self, start: Start, loop: asyncio.AbstractEventLoop) -> None:
         ticket = start.ticket
+        if self.may_begin is not None and ticket not in self._kernel.stage.attempts:
+            # While its start was being stored the session was lost, or the node began anew.
+            return
         run = start.run
         text = with_note(run) if run.overflow else run.text
         turn = self._turns[ticket] = Turn(self._desk, loop, start, run, text)

@@ -22,6 +22,7 @@ from headway.core.actions import (
     Steer,
     Unsteer,
 )
+from headway.model.errors import NotRunning
 from headway.model.outcome import Outcome
 from headway.model.places import Answer
 from headway.model.run import RunId, SessionKey
@@ -144,6 +145,9 @@ class Carrier:
 
     def settle_all(self, outcome: Outcome) -> None:
         """Nothing goes on here: nobody shall wait for ever."""
+        for answered in self.orders.values():
+            if not answered.done():
+                answered.set_exception(NotRunning())
         for handle in tuple(self.handles.values()):
             handle.settle(outcome)
         self.handles.clear()

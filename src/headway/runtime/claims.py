@@ -23,6 +23,8 @@ _LOOKS_AHEAD = 2
 _WIDEST_BACKLOG = 4
 """At most so many times a lane's width is claimed beyond its free slots, where the work is short."""
 _LEAST_PAUSE_S = 0.001
+_MAY_STILL_COMMIT = 16 * SECOND
+"""How long a call whose answer was given up may still take effect in the database."""
 
 
 class Claims:
@@ -66,8 +68,11 @@ class Claims:
         """Lanes that had no room when the store was asked last."""
         self._started: dict[LaneName, tuple[Instant, int, int]] = {}
         """By lane: when its starts were counted last, how many there were, and how many in the second before."""
-        self._doubt = False
-        """Whether an answer was lost by which this node may own sessions that it does not know."""
+        self._doubt_until: Instant = 0
+        """An answer was lost by which this node may own sessions that it does not know; 0: none was.
+
+        What was asked may still be committed for a while, so the last look must begin after this.
+        """
         self.open = True
         """False while this node takes nothing: it drains, or its lease is in doubt."""
 
@@ -128,8 +133,9 @@ class Claims:
         self.room_made()
 
     def in_doubt(self) -> None:
-        """An answer was lost: the store may know more sessions as ours than we do."""
-        self._doubt = self._all_news = True
+        """An answer was lost: the store may know more sessions as ours than we do, or will soon."""
+        self._doubt_until = self._clock.now() + _MAY_STILL_COMMIT
+        self._all_news = True
         self._woken.set()
 
     def look_at(self, sessions: Iterable[SessionKey]) -> None:
@@ -180,7 +186,8 @@ class Claims:
     async def _read_news(self) -> None:
         fresh, self._fresh = self._fresh, set()
         whole, self._all_news = self._all_news, False
-        complete, self._doubt = self._doubt and whole, self._doubt and not whole
+        began_at = self._clock.now()
+        complete = whole and self._doubt_until > 0
         seen = self._seen_of([*self._kernel.stage.sessions, *self._scribe.kept] if whole else fresh)
         if not seen and not complete:
             return
@@ -190,8 +197,11 @@ class Claims:
         except BaseException:
             self._fresh |= fresh
             self._all_news |= whole
-            self._doubt |= complete
             raise
+        if complete and began_at >= self._doubt_until:
+            self._doubt_until = 0
+        for key in seen.keys() - {holding.session for holding in holdings}:
+            self._scribe.kept.pop(key, None)
         for holding in holdings:
             self._accept(holding)
             if holding.more:
@@ -225,9 +235,7 @@ class Claims:
     async def _claim_some(self, now: Instant) -> None:
         self._claim = False
         agents = self._agents()
-        if not agents:
-            return
-        room = self._room(now)
+        room = self._room(now) if agents else {}
         self._note_what_leaves()
         try:
             claims = await self._store.claim(room, agents, now + self._horizon)

@@ -6,6 +6,7 @@ lease, the claims look for work, the follower learns what other nodes decided.
 """
 
 import asyncio
+import contextlib
 from asyncio import get_running_loop
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 
@@ -19,6 +20,8 @@ from headway.model.errors import (
     InvalidInput,
     NotFound,
     NotRunning,
+    Refused,
+    RunEnded,
     TurnOver,
     Unavailable,
     UnknownName,
@@ -122,6 +125,7 @@ class Engine:
             recorded=self._recorded,
             rested=self._rested,
             fail=self._fail,
+            asking=lambda: self._asking,
         )
         self.attempts.wake = self._scribe.wake
         self._membership = Membership(
@@ -156,6 +160,8 @@ class Engine:
         """Runs on their way into the store, and whether the kernel has met them already by another way."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._services: list[asyncio.Task[None]] = []
+        self._restarting: asyncio.Task[None] | None = None
+        """One restart at a time: who asks for another one waits for it."""
         self._closed: asyncio.Future[None] | None = None
 
     # Life.
@@ -210,9 +216,9 @@ class Engine:
         self._wake()
         grace = self.settings.drain_grace if grace is None else grace
         await self._scribe.rest(loop.time() + grace / SECOND)
-        if self.attempts:
+        if self.attempts or kernel.stage.attempts:
             kernel.cut_all(self._clock.now())
-            await self._scribe.rest(self._latest_rest())
+        await self._scribe.rest(self._latest_rest())
 
     def _latest_rest(self) -> float | None:
         """When to wait no longer for a store that is away: by then others have taken everything over."""
@@ -227,7 +233,13 @@ class Engine:
         Whoever asks only waits for it: it comes back even if he gives up.
         """
         self._not_in_a_turn("restart")
-        await asyncio.shield(self._running_loop().create_task(self._restart(grace)))
+        if self._restarting is None:
+            self._restarting = self._running_loop().create_task(self._restart(grace))
+            self._restarting.add_done_callback(self._restarted)
+        await asyncio.shield(self._restarting)
+
+    def _restarted(self, _: asyncio.Task[None]) -> None:
+        self._restarting = None
 
     async def _restart(self, grace: Span | None) -> None:
         await self.drain(grace, keep_waiting=True)
@@ -243,6 +255,8 @@ class Engine:
     async def close(self, grace: Span | None = None) -> None:
         """Drain and end. Safe to call twice."""
         self._not_in_a_turn("close")
+        if self._restarting is not None:
+            await asyncio.wait((self._restarting,))
         if self._scribe.running:
             await self.drain(grace)
             await self._scribe.stop()
@@ -353,13 +367,27 @@ class Engine:
             raise self._scribe.away
         handle = self._handles[run.id] = Handle(self, run.id, parent)
         self._asking[run.id] = False
-        admission: Admission | None = None
+        asked = self._admission(run, retry=retry)
         try:
-            admission = await self._admission(run, retry=retry)
-        finally:
-            met = self._asking.pop(run.id)
-            if not isinstance(admission, Granted | Elsewhere):
-                self._handles.pop(run.id, None)
+            admission = await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            # The caller gave up; the store goes on, and what it takes will run.
+            asked.add_done_callback(lambda _: self._admitted_alone(run, handle, asked))
+            raise
+        except BaseException:
+            self._asking.pop(run.id, None)
+            self._handles.pop(run.id, None)
+            self._claims.in_doubt()
+            raise
+        return await self._admitted(run, admission, handle, parent)
+
+    async def _admitted(
+        self, run: Run, admission: Admission, handle: Handle, parent: int
+    ) -> Handle:
+        """The store has answered: tell the kernel, or whoever must know."""
+        met = self._asking.pop(run.id)
+        if not isinstance(admission, Granted | Elsewhere):
+            self._handles.pop(run.id, None)
         match admission:
             case Duplicate(earlier):
                 return (await self._handle_of(earlier)).shared(parent)
@@ -378,16 +406,31 @@ class Engine:
                     await self._follower.verdict(handle, self.settings.verdict_within)
                 return _taken(run, handle)
 
-    async def _admission(self, run: Run, *, retry: bool) -> Admission:
+    def _admission(self, run: Run, *, retry: bool) -> "asyncio.Future[Admission]":
         claim = run.agent in self.attempts.runners and (
             self._asked_in_a_turn(run) or self._claims.may_claim(run, run.submitted_at)
         )
-        try:
-            admission = self._store.admit(run, retry, claim)
-            return await admission if isinstance(admission, Awaitable) else admission
-        except BaseException:
+        admission = self._store.admit(run, retry, claim)
+        if isinstance(admission, asyncio.Future):
+            return admission
+        if isinstance(admission, Awaitable):
+            return self._running_loop().create_task(_awaited(admission))
+        answer: asyncio.Future[Admission] = self._running_loop().create_future()
+        answer.set_result(admission)
+        return answer
+
+    def _admitted_alone(self, run: Run, handle: Handle, asked: "asyncio.Future[Admission]") -> None:
+        """An answer for which nobody waits any more: the run is taken in all the same."""
+        if asked.cancelled() or asked.exception() is not None:
+            self._asking.pop(run.id, None)
+            self._handles.pop(run.id, None)
             self._claims.in_doubt()
-            raise
+        elif self._loop is not None:
+            self.callbacks.start(self._take_in_alone(run, handle, asked.result()))
+
+    async def _take_in_alone(self, run: Run, handle: Handle, admission: Admission) -> None:
+        with contextlib.suppress(Refused, RunEnded):
+            await self._admitted(run, admission, handle, 0)
 
     def _asked_in_a_turn(self, run: Run) -> bool:
         """A turn of this node may wait for the run, and only here can it lend it its slot (L-4)."""
@@ -790,9 +833,6 @@ class Engine:
         self._scribe.break_off()
         broken = Outcome(State.FAILED, Reason.ERROR, error=f"Headway broke: {describe(error)}")
         self._carrier.settle_all(broken)
-        for answered in self._carrier.orders.values():
-            if not answered.done():
-                answered.set_exception(NotRunning())
         for service in self._services:
             service.cancel()
         self.attempts.leave_all_behind()
@@ -842,6 +882,10 @@ class Engine:
         else:
             handle.follow(await self._handle_of(RunId(view.outcome.into)), view.outcome)
         return handle
+
+
+async def _awaited(answer: Awaitable[Admission]) -> Admission:
+    return await answer
 
 
 def _refusal(run: Run, outcome: Outcome) -> Exception:

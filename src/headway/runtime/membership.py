@@ -98,7 +98,6 @@ class Membership:
         asked_at = self._clock.elapsed()
         self.number = await self._store.enlist(name, self._settings.lease)
         self._until = asked_at + self._settings.lease
-        self._fenced = False
         await self._renew()
 
     async def run(self) -> None:
@@ -169,12 +168,11 @@ class Membership:
         await self._watch(renewal)
 
     async def _die(self) -> None:
-        """This incarnation was declared dead. The next one owns nothing."""
+        """This incarnation was declared dead. The next one owns nothing, and acts once it has renewed."""
         self._fenced = True
         self._herald.died(self.number)
         await self._node.die()
         await self.join(self._name)
-        self._node.unfence()
 
     async def _watch(self, renewal: Renewal) -> None:
         """Bury whoever has shown no sign of life for a whole lease, while this node could have seen one."""

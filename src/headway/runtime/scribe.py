@@ -41,6 +41,7 @@ class Scribe:
         recorded: Callable[[Recorded, Sequence[Action]], Sequence[Action]],
         rested: Callable[[], None],
         fail: Callable[[BaseException], None],
+        asking: Callable[[], object],
     ) -> None:
         self._kernel = kernel
         self._store = store
@@ -52,6 +53,7 @@ class Scribe:
         self._recorded = recorded
         self._rested = rested
         self._fail = fail
+        self._asking = asking
         self._task: asyncio.Task[None] | None = None
         self.running = False
         self.nudge: asyncio.Future[None] | None = None
@@ -135,7 +137,14 @@ class Scribe:
         """Wait until no attempt runs here and all that was decided is stored and carried out, or until then."""
         loop = asyncio.get_running_loop()
         stage = self._kernel.stage
-        while self._attempts or stage.attempts or stage.actions or self.nudge is None or self._busy:
+        while (
+            self._attempts
+            or stage.attempts
+            or stage.actions
+            or self.nudge is None
+            or self._busy
+            or self._asking()
+        ):
             rested: asyncio.Future[None] = loop.create_future()
             self._resting.append(rested)
             self.wake()
@@ -169,7 +178,8 @@ class Scribe:
                 continue
             self._set_alarm(loop)
             self.nudge = loop.create_future()
-            if self._resting and not (self._attempts or kernel.stage.attempts or self._busy):
+            busy = self._attempts or kernel.stage.attempts or self._busy or self._asking()
+            if self._resting and not busy:
                 resting, self._resting = self._resting, []
                 _release(resting)
             await self.nudge
@@ -263,7 +273,8 @@ class Scribe:
                 epoch, seen = self.releasing.get(action.session, (0, 0))
                 if epoch == action.epoch:
                     del self.releasing[action.session]
-                    if action.session in recorded.kept:
+                    known = action.session in self._kernel.stage.sessions
+                    if action.session in recorded.kept and not known:
                         self.kept[action.session] = seen
 
     def _many_idle(self) -> bool:

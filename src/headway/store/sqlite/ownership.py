@@ -90,7 +90,7 @@ def claim(
     if not lives(database, node):
         return Claims()
     names = msgspec.json.encode(list(agents)).decode()
-    keys = [cast(str, row[0]) for row in database.rows("urgent_sessions", now, names, _MOST_URGENT)]
+    keys = [cast(str, row[0]) for row in database.rows("urgent_sessions", now, _MOST_URGENT)]
     order = {agent: place for place, agent in enumerate(agents)}
     ready, more = _ready(database, room, order, until, set(keys))
     keys += ready
@@ -146,7 +146,7 @@ def _ready(
 
 
 def _next_at(database: Database, names: str, until: Instant, now: Instant) -> Instant | None:
-    found = (database.row("next_due", until, names), database.row("next_deadline", now, names))
+    found = (database.row("next_due", until, names), database.row("next_deadline", now))
     return min((cast(int, row[0]) for row in found if row is not None), default=None)
 
 

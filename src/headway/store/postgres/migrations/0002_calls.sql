@@ -271,9 +271,15 @@ begin
         loop
             continue when v_earlier[v_run.ord] is not null or v_turned[v_run.ord] is not null;
             if exists (
-                select from unnest(string_to_array(v_run.ancestors, e'\x1f')) as n(id)
+                -- Who asked must still run. Those above may have ended, but not been stopped.
+                select from unnest(string_to_array(v_run.ancestors, e'\x1f')) with ordinality as n(id, ord)
                 left join headway.queue q on q.run = n.id
-                where q.run is null or q.cut is not null
+                left join headway.endings e on e.run = n.id
+                where q.cut is not null or q.run is null and (
+                    n.ord = cardinality(string_to_array(v_run.ancestors, e'\x1f'))
+                    or coalesce(e.outcome::jsonb ->> 'reason', '')
+                        in ('stopped', 'superseded', 'deadline_running', 'timed_out')
+                )
             ) then
                 v_turned[v_run.ord] := p_stopped;
                 v_out := true;
@@ -847,7 +853,7 @@ begin
     perform set_config('synchronous_commit', 'off', true);
     select array_agg(t.key) into v_some from (
         select s.key from headway.sessions s
-        where s.urgent_at <= p_now and (s.lane is null or s.agent = any (p_agents))
+        where s.urgent_at <= p_now
         order by s.urgent_at limit p_most_urgent for no key update skip locked
     ) t;
     if v_some is not null then
@@ -933,7 +939,7 @@ begin
                        order by s.due_at limit 1
                    ) x),
                    (select min(s.urgent_at) from headway.sessions s
-                    where s.urgent_at > p_now and (s.lane is null or s.agent = any (p_agents)))
+                    where s.urgent_at > p_now)
                ),
                null::bigint, null::text, null::integer, null::text, v_more, null::bigint, null::text;
 end $$;

@@ -107,13 +107,12 @@ ORDER BY rank, first
 LIMIT ?;
 
 -- name: urgent_sessions
--- Index: sessions_urgent.
+-- Whoever runs their agents: what must end can be ended by any node. Index: sessions_urgent.
 SELECT key
 FROM sessions
 WHERE
     owner IS NULL
     AND deadline_at <= ?
-    AND (agent IS NULL OR agent IN (SELECT value FROM json_each(?)))
 ORDER BY deadline_at
 LIMIT ?;
 
@@ -129,7 +128,7 @@ LIMIT 1;
 -- Index: sessions_urgent.
 SELECT deadline_at
 FROM sessions
-WHERE owner IS NULL AND deadline_at > ? AND agent IN (SELECT value FROM json_each(?))
+WHERE owner IS NULL AND deadline_at > ?
 ORDER BY deadline_at
 LIMIT 1;
 
