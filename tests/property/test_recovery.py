@@ -64,7 +64,7 @@ def lived_on(kernel: Shadowed) -> Kernel:
     for live in stage.attempts.values():
         if live.cut not in FINAL_CUTS:
             live.cut = None
-        stage._return_absorbed(live)
+        stage.return_absorbed(live)
     close(twin)
     twin.reset(stage.now)
     for session in stage.sessions.values():

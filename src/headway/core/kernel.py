@@ -614,6 +614,8 @@ class Kernel:
         ):
             stage.queue_again(live, cut=cut)
         else:
+            if cut is Cut.LOST:
+                stage.return_absorbed(live)
             stage.finish(live, cut_outcome(cut))
 
     def _not_begun(self, live: LiveRun) -> None:

@@ -517,7 +517,7 @@ class Stage:
         if live.kind & TASK:
             self.waiting_tasks += 1
             live.agent.waiting_tasks += 1
-        self._return_absorbed(live)
+        self.return_absorbed(live)
         live.session.rejoin(live)
         if until is not None:
             self.hold(live, Rule.RETRY, until)
@@ -725,7 +725,7 @@ class Stage:
             self.actions.append(Unsteer(live.run, into, live.session.epoch))
             ties.offered_to = None
 
-    def _return_absorbed(self, live: LiveRun) -> None:
+    def return_absorbed(self, live: LiveRun) -> None:
         """Its attempt counts no longer, nor does its taking of messages: they wait again (X-2)."""
         if live.ties is None or not live.ties.absorbed:
             return

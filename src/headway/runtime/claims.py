@@ -8,6 +8,8 @@ not start goes back where another node might start it sooner.
 import asyncio
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from headway.core.kernel import Kernel
 from headway.core.lanes import Lane
 from headway.model.errors import Unavailable
@@ -59,6 +61,8 @@ class Claims:
         self._all_news = True
         self._fresh: set[SessionKey] = set()
         """Sessions in which something has come that this node has not seen."""
+        self._parts: dict[SessionKey, Holding] = {}
+        """Sessions of which only a part was read so far."""
         self._polled_at: Instant = 0
         self._due_at: Instant | None = None
         """When to look again because something comes due, or passes its deadline."""
@@ -202,6 +206,7 @@ class Claims:
             self._doubt_until = 0
         for key in seen.keys() - {holding.session for holding in holdings}:
             self._scribe.kept.pop(key, None)
+            self._parts.pop(key, None)
         for holding in holdings:
             self._accept(holding)
             if holding.more:
@@ -214,6 +219,8 @@ class Claims:
         for key in keys:
             if key in sessions:
                 seen[key] = sessions[key].seen
+            elif key in self._parts:
+                seen[key] = self._parts[key].seen
             elif key not in self._scribe.releasing:
                 seen[key] = self._scribe.kept.get(key, 0)
         return seen
@@ -226,11 +233,20 @@ class Claims:
     def _accept(self, holding: Holding) -> None:
         """An answer about a session that left the kernel meanwhile may be older than that: ask again."""
         key = holding.session
-        left = self._scribe.given_back.get(key, 0)
-        if holding.epoch <= left and key not in self._kernel.stage.sessions:
+        if key in self._kernel.stage.sessions:
+            self._take_in(holding)
+            return
+        if holding.epoch <= self._scribe.given_back.get(key, 0):
+            self._parts.pop(key, None)
+            self.look_at((key,))
+            return
+        whole = _joined(self._parts.pop(key, None), holding)
+        if whole.more:
+            # A session is put together only as a whole: what was decided about its last run matters to the first.
+            self._parts[key] = whole
             self.look_at((key,))
         else:
-            self._take_in(holding)
+            self._take_in(whole)
 
     async def _claim_some(self, now: Instant) -> None:
         self._claim = False
@@ -279,6 +295,15 @@ class Claims:
                 pass
         else:
             await asyncio.sleep(0)
+
+
+def _joined(part: Holding | None, rest: Holding) -> Holding:
+    """What was read of a session so far, with what came next."""
+    if part is None or part.epoch != rest.epoch:
+        return rest
+    return msgspec.structs.replace(
+        rest, places=(*part.places, *rest.places), orders=(*part.orders, *rest.orders)
+    )
 
 
 def _width(lane: Lane) -> int:

@@ -189,6 +189,7 @@ class Engine:
         if self._durable:
             self.attempts.may_begin = self._membership.holds
             self._serve(self._membership.run())
+            self._serve(self._membership.watch_lease())
             self._serve(self._follower.run())
             self._serve(self._prune())
             self._serve(self._claims.run())

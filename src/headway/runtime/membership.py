@@ -117,16 +117,17 @@ class Membership:
                 pause_s = every_s
             self._look_at_lease()
 
-    async def _sleep(self, pause_s: float) -> None:
-        """In short steps: while the machine slept the loop's timers stood, and the lease did not."""
-        until = self._clock.elapsed() + round(pause_s * SECOND)
-        while True:
-            now = self._clock.elapsed()
+    async def watch_lease(self) -> None:
+        """Look at the lease in short steps: while the machine slept the loop's timers stood, and it did not."""
+        while self.number:
+            await asyncio.sleep(_LONGEST_STEP_S)
             self._look_at_lease()
-            latest = until if self._fenced else min(until, self._until - self._margin)
-            if now >= latest:
-                return
-            await asyncio.sleep(min(_LONGEST_STEP_S, (latest - now) / SECOND))
+
+    async def _sleep(self, pause_s: float) -> None:
+        """Until the next renewal, and not beyond the instant at which this node must stop its attempts."""
+        left_s = (self._until - self._margin - self._clock.elapsed()) / SECOND
+        await asyncio.sleep(max(0.0, pause_s if self._fenced else min(pause_s, left_s)))
+        self._look_at_lease()
 
     async def rejoin(self) -> None:
         """Leave in good order and come back as a new incarnation, however long the store takes for it."""

@@ -24,6 +24,7 @@ from headway.core.actions import (
 )
 from headway.core.session import BLANK
 from headway.model.outcome import Outcome
+from headway.model.places import StopAll
 from headway.model.run import Run, RunId, SessionKey
 from headway.model.settings import Settings
 from headway.model.time import Instant
@@ -40,6 +41,10 @@ from headway.store.keys import was_handled
 from headway.store.postgres.admissions import BETWEEN, rank_of, ready_at
 
 _TASK = Source.TASK
+_STOPS = frozenset({Reason.STOPPED, Reason.SUPERSEDED})
+"""Ends of waiting runs that take along what they had started."""
+_ALL_OF_IT = "*"
+"""Instead of a run: everything that a session's runs have started (X-3)."""
 _ENDING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
 """Cuts that end their run, so that nothing of it may go on."""
 
@@ -175,8 +180,12 @@ def _add_finish(batch: RecordBatch, finish: Finish) -> None:
     times.append(finish.at)
     unhandled.append(outcome.reason is not None and not was_handled(outcome))
     into.append(outcome.into)
-    if finish.run.overflow:
-        _add_body(batch, finish.run)
+    run = finish.run
+    if run.overflow:
+        _add_body(batch, run)
+    if outcome.reason in _STOPS and finish.attempt:
+        batch.rare = True
+        _append(batch.cancels, (run.id, run.root or run.session, Cut.STOPPED))
 
 
 def _place_of(action: Action) -> tuple[SessionKey, int, RunId | None, int] | None:
@@ -225,6 +234,8 @@ def _add_rare(batch: RecordBatch, action: Action, settings: Settings) -> None:
         case Remember(session=session, memory=memory):
             batch.memories[session] = None if memory == BLANK else encode_memory(memory)
         case Respond(order=order, answer=answer):
+            if isinstance(order.command, StopAll):
+                _append(batch.cancels, (_ALL_OF_IT, order.session, Cut.STOPPED))
             batch.answers[0].append(order.id)
             batch.answers[1].append(encode_answer(answer))
         case Deliver(delivery):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 import asyncpg
 import msgspec
 
-from headway.core.actions import Action, Finish, Start, session_of
+from headway.core.actions import Action, Finish, Release, Start, session_of
 from headway.core.alarms import NEVER
 from headway.model.errors import InvalidInput, StoreUnavailable
 from headway.model.outcome import Outcome
@@ -94,8 +94,6 @@ class PostgresStore:
         self._flushing = False
         self._room = 0
         """How many tasks may be taken before they are counted again, where the limits are large."""
-        self._served: dict[AgentName, int] = {}
-        self._serves = 0
         schema = self._address.schema
         self._admit = Call(f"{schema}.admit_v1", *ADMIT)
         self._admit_checked = _call(schema, "admit_checked_v1", _ADMIT_CHECKED)
@@ -542,9 +540,6 @@ class PostgresStore:
         self, room: Mapping[LaneName, int], agents: Sequence[AgentName], until: Instant
     ) -> Claims:
         wide = {lane: count for lane, count in room.items() if count > 0}
-        served = self._served
-        # Whoever was served longest ago comes first, so that a room of one goes round.
-        names = sorted(set(agents), key=lambda agent: (served.get(agent, 0), agent))
         rows = await self._connections.call(
             self._claim,
             self._node,
@@ -552,16 +547,15 @@ class PostgresStore:
             until,
             list(wide),
             list(wide.values()),
-            names,
+            list(dict.fromkeys(agents)),
             _MOST_URGENT,
             _MOST_PLACES,
         )
         last = rows.pop()
-        holdings = _holdings(rows)
-        for holding in holdings:
-            if holding.places:
-                self._serves += 1
-                served[holding.places[0].run.agent] = self._serves
+        holdings, strange = _holdings(rows)
+        if strange:
+            # Something in them was written by a newer version: who understands it may have them (N-20).
+            await self.record(strange)
         return Claims(holdings, last["number"], last["orphaned"])
 
     async def news(
@@ -570,7 +564,7 @@ class PostgresStore:
         if not seen and not complete:
             return ()
         values = (self._node, list(seen), list(seen.values()), _MOST_PLACES, complete)
-        return _holdings(await self._connections.call(self._news, *values))
+        return _holdings(await self._connections.call(self._news, *values))[0]
 
     async def nodes(self) -> Sequence[NodeView]:
         rows = await self._connections.call(self._sql["nodes"], within=_LONG)
@@ -667,25 +661,28 @@ def _view(row: asyncpg.Record) -> RunView:
     return RunView(run, State(row["waits"]), row["waits_attempt"])
 
 
-def _holdings(rows: Iterable[asyncpg.Record]) -> tuple[Holding, ...]:
-    """Sessions with their places and orders, from the rows of `holdings_v1`."""
+def _holdings(rows: Iterable[asyncpg.Record]) -> tuple[tuple[Holding, ...], list[Release]]:
+    """Sessions with their places and orders, from the rows of `holdings_v1`; and those that cannot be read."""
     sessions: dict[str, asyncpg.Record] = {}
     places: dict[str, list[Place]] = {}
     orders: dict[str, list[Order]] = {}
+    strange: set[str] = set()
     for row in rows:
-        kind, key, number, _, said, attempt, standing, orphaned, started_at, cut = row
+        kind, key = row["kind"], row["session"]
         if kind == "session":
             sessions[key] = row
             places[key] = []
             orders[key] = []
-        elif kind == "place":
-            stands = None if standing is None else decode_standing(standing)
-            run = decode_run(said)
-            why = None if cut is None else Cut(cut)
-            places[key].append(Place(run, number, attempt, stands, orphaned, started_at, why))
-        else:
-            orders[key].append(Order(standing, SessionKey(key), decode_command(said), number))
-    return tuple(
+            continue
+        try:
+            if kind == "place":
+                places[key].append(_place(row))
+            else:
+                command = decode_command(row["said"])
+                orders[key].append(Order(row["standing"], SessionKey(key), command, row["number"]))
+        except (msgspec.MsgspecError, ValueError):
+            strange.add(key)
+    holdings = tuple(
         Holding(
             SessionKey(key),
             row["epoch"],
@@ -696,4 +693,23 @@ def _holdings(rows: Iterable[asyncpg.Record]) -> tuple[Holding, ...]:
             bool(row["orphaned"]),
         )
         for key, row in sessions.items()
+        if key not in strange
+    )
+    released = [
+        Release(SessionKey(key), sessions[key]["epoch"], sessions[key]["number"])
+        for key in sorted(strange)
+    ]
+    return holdings, released
+
+
+def _place(row: asyncpg.Record) -> Place:
+    standing, cut = row["standing"], row["cut"]
+    return Place(
+        decode_run(row["said"]),
+        row["number"],
+        row["attempt"],
+        None if standing is None else decode_standing(standing),
+        row["orphaned"],
+        row["started_at"],
+        None if cut is None else Cut(cut),
     )

@@ -36,6 +36,16 @@ class Asked(NamedTuple):
     claim: bool
 
 
+def all_above(run: Run) -> tuple[str, ...]:
+    """The runs above this one, and the session of the first of them: a stop of any of these reaches it (X-3)."""
+    return (*run.ancestors, root_name(run.root)) if run.root is not None else run.ancestors
+
+
+def root_name(session: SessionKey) -> str:
+    """A session among the names of runs; no run is called so."""
+    return f"\x1f{session}"
+
+
 class Session(msgspec.Struct, eq=False, array_like=True):
     """A row of `sessions`."""
 
@@ -220,7 +230,7 @@ class _Admitting:
         state = State.QUEUED if run.due_at is None or run.due_at <= self._now else State.PENDING
         asked_by = self._node.id or None
         self._places.append(place_row(run, self._number, seq, rank, state, asked_by))
-        for ancestor in run.ancestors:
+        for ancestor in all_above(run):
             self._offspring.append((ancestor, self._number))
         return answer
 

@@ -21,7 +21,7 @@ from headway.core.actions import (
 )
 from headway.core.session import BLANK
 from headway.model.outcome import Outcome
-from headway.model.places import Cancel, Order
+from headway.model.places import Cancel, Order, StopAll
 from headway.model.run import Run, RunId, SessionKey
 from headway.model.time import Instant
 from headway.model.words import Cut, Reason, State
@@ -40,9 +40,11 @@ from headway.store.keys import is_freed, keys_of, was_handled
 from headway.store.sqlite.database import Column, Database, is_of_one_job
 from headway.store.sqlite.intake import (
     Session,
+    all_above,
     place_order,
     place_row,
     read_sessions,
+    root_name,
     run_row,
 )
 from headway.store.sqlite.node import Node, rank_of, ready_at
@@ -62,6 +64,8 @@ _Kept: TypeAlias = (
 """Actions that change what is kept. The others are for the runtime only."""
 
 _KEPT_KINDS = frozenset(_Kept.__args__)
+_STOPS = frozenset({Reason.STOPPED, Reason.SUPERSEDED})
+"""Ends of waiting runs that take along what they had started."""
 _ENDS_THE_RUN = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
 
 _read_numbers = msgspec.json.Decoder(list[tuple[RunId, int]]).decode
@@ -125,7 +129,8 @@ class _Recording:
         self._starts: dict[RunId, Start] = {}
         self._finishes: list[Finish] = []
         self._releases: list[Release] = []
-        self._stopped: list[Run] = []
+        self._stopped: list[str] = []
+        """What was stopped: everything below it must end too."""
         self._lost: dict[tuple[SessionKey, int], None] = {}
         self._kept: list[SessionKey] = []
 
@@ -159,8 +164,8 @@ class _Recording:
                 self._flush()
                 self._keep(action)
         self._flush()
-        for run in self._stopped:
-            self._cancel_descendants(run)
+        for ancestor in dict.fromkeys(self._stopped):
+            self._cancel_descendants(ancestor)
         if not self._lost and not self._kept:
             return KEPT
         return Recorded(tuple(self._lost), tuple(self._kept))
@@ -204,8 +209,10 @@ class _Recording:
             )
             if run.overflow:
                 database.run("set_body", encode_run(run), number)
-            for ancestor in run.ancestors:
+            for ancestor in all_above(run):
                 database.run("leave_offspring", ancestor, number)
+            if outcome.reason in _STOPS and finish.attempt:
+                self._stopped.append(run.id)
         if not self._node.alone:
             for (asker,) in database.read("askers", places, before=(self._node.id,)):
                 self._node.hint(cast(int, asker), Hint.ENDED)
@@ -306,7 +313,7 @@ class _Recording:
             case CancelAttempt(run=run, cut=cut):
                 if cut in _ENDS_THE_RUN and run.id in self._numbers:
                     self._database.run("mark_cut", cut, self._numbers[run.id])
-                    self._stopped.append(run)
+                    self._stopped.append(run.id)
             case Steer(message=message):
                 number = self._number_of(message.id)
                 if number is not None:
@@ -315,6 +322,8 @@ class _Recording:
                 text = None if memory == BLANK else encode_memory(memory)
                 self._database.run("remember", text, session)
             case Respond(order=order, answer=answer):
+                if isinstance(order.command, StopAll):
+                    self._stopped.append(root_name(order.session))
                 asked = self._database.row("answer", encode_answer(answer), self._now, order.id)
                 if asked is not None:
                     self._node.hint(cast(int | None, asked[0]), Hint.ENDED)
@@ -371,16 +380,16 @@ class _Recording:
         rank = rank_of(run, self._node.settings)
         place = place_row(run, number, seq, rank, State.QUEUED, self._node.id)
         database.write("add_places", [place])
-        for ancestor in run.ancestors:
+        for ancestor in all_above(run):
             database.write("add_offspring", [(ancestor, number)])
         database.run("set_counters", number, epoch)
 
-    def _cancel_descendants(self, run: Run) -> None:
+    def _cancel_descendants(self, ancestor: str) -> None:
         """Each of them gets an order in its session, whoever owns that: this node may not have seen it (N-14)."""
-        rows = self._database.rows("descendants", run.id)
+        rows = self._database.rows("descendants", ancestor)
         for session, run_id in cast(list[tuple[SessionKey, RunId]], rows):
             row = read_sessions(self._database, [session]).get(session) or Session(session)
-            order = Order(f"cancel {run.id} {run_id}", session, Cancel(run_id))
+            order = Order(f"cancel {ancestor} {run_id}", session, Cancel(run_id))
             if self._database.row("repeated_order", order.id) is None:
                 place_order(self._database, self._node, order, row, self._now)
                 if row.owner == self._node.id:

@@ -639,7 +639,7 @@ begin
         where s.key in (
             select unnest(p_sessions) union select unnest(p_c_roots)
             union select q.session from headway.queue q
-            where q.root = any (p_c_roots) and q.ancestors && p_c_ids
+            where q.root = any (p_c_roots) and (q.ancestors && p_c_ids or '*' = any (p_c_ids))
         ) order by s.key for no key update;
     end if;
     for v_row in
@@ -747,7 +747,7 @@ begin
         -- A new statement, so that it sees all descendants that came before the roots were locked (N-14).
         for v_row in
             select q.run, q.session, n.id as ancestor from unnest(p_c_ids, p_c_roots) as n(id, root)
-            join headway.queue q on q.root = n.root and n.id = any (q.ancestors)
+            join headway.queue q on q.root = n.root and (n.id = any (q.ancestors) or n.id = '*')
             order by q.session, q.seq
         loop
             continue when exists (
