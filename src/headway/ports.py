@@ -102,7 +102,7 @@ class Hint(Word):
     NEWS = "news"
     """Something new is in sessions of this node."""
     ENDED = "ended"
-    """Runs that this node asked for have ended, or its orders were answered."""
+    """Runs that this node asked for have ended, its orders were answered, or something is in the outbox."""
     SLOTS = "slots"
     """Slots of a lane's cluster limit were freed, or are wanted."""
     ALL = "all"

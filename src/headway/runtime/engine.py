@@ -681,10 +681,9 @@ class Engine:
         self._claims.hear(hint)
         if hint in {Hint.ENDED, Hint.ALL}:
             self._follower.look()
+            self._courier.look()
         if hint in {Hint.SLOTS, Hint.ALL}:
             self._permits.look()
-        if hint is Hint.ALL:
-            self._courier.look()
 
     def _follow(self) -> None:
         self._follower.look()

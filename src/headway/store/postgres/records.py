@@ -75,6 +75,8 @@ class RecordBatch:
         self.answers: tuple[list[object], ...] = ([], [])
         self.deliveries: tuple[list[object], ...] = tuple([] for _ in range(4))
         self.rare = False
+        self.for_all = False
+        """Whether nodes may wait for some of it that are not known here: a merged run, or the outbox."""
 
     def columns(self, node: int, now: Instant, *, careful: bool) -> list[object]:
         """The arguments of `record_v1`, and those of `record_all_v1` besides if the batch has any of its kinds."""
@@ -181,6 +183,8 @@ def _add_finish(batch: RecordBatch, finish: Finish) -> None:
     unhandled.append(outcome.reason is not None and not was_handled(outcome))
     into.append(outcome.into)
     run = finish.run
+    if run.merged_from:
+        batch.for_all = True
     if run.overflow:
         _add_body(batch, run)
     if outcome.reason in _STOPS and finish.attempt:
@@ -246,6 +250,7 @@ def _add_rare(batch: RecordBatch, action: Action, settings: Settings) -> None:
                 encode_delivery(delivery),
             )
             _append(batch.deliveries, row)
+            batch.for_all = True
         case _:
             raise AssertionError(action)
 

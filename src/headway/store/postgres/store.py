@@ -384,12 +384,12 @@ class PostgresStore:
         except BAD_DATA as error:
             await self._write_halves(batch, lost, kept, error)
             return
-        if not rows:
-            return
-        if rows[0]["kind"] == "lost":
+        if rows and rows[0]["kind"] == "lost":
             lost.update((row["key"], row["node"]) for row in rows)
             await self._write(_without(batch, lost, self._settings), lost, kept)
             return
+        if batch.for_all:
+            self._hints.tell_all(Hint.ENDED)
         self._told(rows, kept)
 
     def _told(self, rows: Iterable[asyncpg.Record], kept: list[SessionKey]) -> None:

@@ -211,6 +211,8 @@ class _Recording:
                 database.run("set_body", encode_run(run), number)
             for ancestor in all_above(run):
                 database.run("leave_offspring", ancestor, number)
+            if run.merged_from:
+                self._node.hint_all(Hint.ENDED)
             if outcome.reason in _STOPS and finish.attempt:
                 self._stopped.append(run.id)
         if not self._node.alone:
@@ -331,6 +333,7 @@ class _Recording:
                 at = delivery.first_at
                 body = encode_delivery(delivery)
                 channel = delivery.route.channel
+                self._node.hint_all(Hint.ENDED)
                 self._database.run("deliver", delivery.id, channel, at, at, delivery.tries, body)
             case _:
                 pass

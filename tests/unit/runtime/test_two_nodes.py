@@ -1,0 +1,163 @@
+"""Two nodes on one PostgreSQL, in one process: what a stop, a takeover and a newer version mean to both."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import asyncpg
+import pytest
+
+from headway import Delivery, Headway, Reason, Route, RunView, Settings, State, Turn
+from headway.model.time import SECOND
+from headway.store.postgres.address import address_of
+from tests.postgres import fresh_url
+
+QUICK = Settings(lease=2 * SECOND, renew_every=SECOND // 4, poll_every=SECOND // 2)
+
+
+def _run(test: Callable[[str], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(60):
+            await test(fresh_url())
+
+    asyncio.run(main())
+
+
+async def _until(hw: Headway, run: str, state: State) -> RunView:
+    for _ in range(2_000):
+        view = await hw.run(run)
+        if view.state is state:
+            return view
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{run} did not become {state}")
+
+
+@pytest.mark.parametrize("parent_ended", [False, True], ids=["parent waits", "parent ended"])
+def test_x3_n14_a_stop_of_all_reaches_sub_runs_on_other_nodes(parent_ended: bool) -> None:
+    async def test(url: str) -> None:
+        here, there = Headway(url, settings=QUICK), Headway(url, settings=QUICK)
+        begun, cut = asyncio.Event(), asyncio.Event()
+
+        @here.agent("parent", retries=3)
+        async def parent(turn: Turn) -> str:
+            await turn.submit("child", "work", session="child")
+            if not parent_ended:
+                raise ConnectionError
+            return "ok"
+
+        here.remote_agent("child")
+        there.remote_agent("parent")
+
+        @there.agent("child")
+        async def child(turn: Turn) -> str:
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cut.set()
+                raise
+            return "ended by itself"
+
+        async with here, there:
+            handle = await here.submit("parent", "x", session="root")
+            await begun.wait()
+            expected = State.DONE if parent_ended else State.PENDING
+            await _until(here, handle.id, expected)
+            await here.stop_all("root")
+            await cut.wait()
+
+    _run(test)
+
+
+def test_d7_n12_a_careful_run_behind_a_thousand_others_is_not_begun_twice() -> None:
+    async def test(url: str) -> None:
+        first, second = Headway(url, settings=QUICK), Headway(url, settings=QUICK)
+        begun: list[str] = []
+        working = asyncio.Event()
+
+        @first.agent("a", max_attempts=1)
+        async def works(turn: Turn) -> str:
+            begun.append("first")
+            working.set()
+            await asyncio.sleep(60)
+            return "ok"
+
+        @second.agent("a", max_attempts=1)
+        async def works_again(turn: Turn) -> str:
+            begun.append("second")
+            return "ok"
+
+        await first.start()
+        later = (
+            first.submit("a", "later", session="s", due="5h", source="firing") for _ in range(1_050)
+        )
+        await asyncio.gather(*later)
+        handle = await first.submit("a", "now", session="s", source="firing")
+        await working.wait()
+        first.engine._fail(RuntimeError("as if it was killed"))
+        async with second:
+            view = await _until(second, handle.id, State.FAILED)
+        assert view.outcome is not None
+        assert view.outcome.reason is Reason.ORPHANED
+        assert begun == ["first"]
+        await first.close(0)
+
+    _run(test)
+
+
+def test_n20_what_a_newer_version_wrote_is_left_for_it() -> None:
+    async def test(url: str) -> None:
+        asking = Headway(url, settings=QUICK)
+        asking.remote_agent("a")
+        async with asking:
+            strange = await asking.submit("a", "x", session="newer")
+            plain = await asking.submit("a", "y", session="plain")
+        address = address_of(url)
+        connection = await asyncpg.connect(address.url)
+        await connection.execute(
+            f'update {address.schema}.runs set body = replace(body, \'"source":"message"\', '
+            "'\"source\":\"carrier_pigeon\"') where session = 'newer'"
+        )
+        node = Headway(url, settings=QUICK)
+
+        @node.agent("a")
+        async def works(turn: Turn) -> str:
+            return "ok"
+
+        async with node:
+            await _until(node, plain.id, State.DONE)
+            await asyncio.sleep(1)
+            owner = f"select owner from {address.schema}.sessions where key = 'newer'"
+            waits = f"select count(*) from {address.schema}.queue where run = $1"
+            assert await connection.fetchval(waits, strange.id) == 1
+        assert await connection.fetchval(owner) is None
+        await connection.close()
+
+    _run(test)
+
+
+def test_d5_a_reply_reaches_the_node_with_the_channel_without_waiting_for_its_poll() -> None:
+    async def test(url: str) -> None:
+        slow = Settings(poll_every=50 * SECOND)
+        working, talking = Headway(url, settings=slow), Headway(url, settings=slow)
+        said: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
+
+        @working.agent("a")
+        async def works(turn: Turn) -> str:
+            return turn.text.upper()
+
+        working.remote_channel("chat")
+        talking.remote_agent("a")
+
+        @talking.channel("chat")
+        async def send(delivery: Delivery) -> None:
+            said.set_result(delivery)
+
+        async with working, talking:
+            route = Route("chat", peer="7")
+            texts = ("one", "two")
+            handles = [await talking.submit("a", t, route=route, debounce="50ms") for t in texts]
+            async with asyncio.timeout(10):
+                assert (await said).text == "ONE\nTWO"
+                assert await handles[1].reply() == "ONE\nTWO"
+
+    _run(test)
