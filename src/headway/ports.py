@@ -37,6 +37,8 @@ class Elsewhere(Value, frozen=True):
     seq: int = 0
     owned: bool = True
     """Whether another node has the session; else whoever has room claims it."""
+    memory: SessionMemory | None = None
+    """What the session remembers: it says whether its owner may refuse the run."""
 
 
 class Duplicate(Value, frozen=True):

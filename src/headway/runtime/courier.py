@@ -36,7 +36,8 @@ class Courier:
         self._herald = herald
         self._channels: dict[str, Channel | None] = {}
         self._woken = asyncio.Event()
-        self._again_at: Instant | None = None
+        self._busy: set[str] = set()
+        """Channels that are being served."""
 
     def add(self, name: str, channel: Channel | None) -> None:
         """A channel of this node or, without a function, of other nodes only."""
@@ -55,47 +56,45 @@ class Courier:
             self._woken.set()
 
     async def run(self) -> None:
-        while True:
-            await self._sleep()
-            try:
-                await self._deliver_due()
-            except Unavailable:
-                self._again_at = self._clock.now() + SECOND
+        """Each channel is served by itself: a slow one holds up no other."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._woken.wait()
+                self._woken.clear()
+                for name, channel in self._channels.items():
+                    if channel is not None and name not in self._busy:
+                        self._busy.add(name)
+                        group.create_task(self._serve(name))
 
-    async def _sleep(self) -> None:
-        if self._again_at is None:
-            await self._woken.wait()
-        else:
-            pause_s = max(0, self._again_at - self._clock.now()) / SECOND
-            try:
-                async with asyncio.timeout(pause_s):
-                    await self._woken.wait()
-            except TimeoutError:
-                pass
-        self._woken.clear()
-        self._again_at = None
+    async def _serve(self, name: str) -> None:
+        """Deliver what is due on one channel, until nothing is."""
+        try:
+            while due := await self._take(name):
+                until = self._clock.now() + _HELD_FOR // 2
+                async with asyncio.TaskGroup() as group:
+                    for deliveries in _by_session(due):
+                        group.create_task(self._deliver_in_turn(deliveries, until))
+        except Unavailable:
+            self._look_at(self._clock.now() + SECOND)
+        finally:
+            self._busy.discard(name)
 
-    async def _deliver_due(self) -> None:
-        while True:
-            now = self._clock.now()
-            here = [name for name, channel in self._channels.items() if channel is not None]
-            if not here:
-                return
-            due = await self._store.take_deliveries(here, _AT_ONCE, now, now + _HELD_FOR)
-            if not due:
-                return
-            async with asyncio.TaskGroup() as group:
-                for deliveries in _by_session(due):
-                    group.create_task(self._deliver_in_turn(deliveries))
+    async def _take(self, name: str) -> Sequence[Delivery]:
+        now = self._clock.now()
+        return await self._store.take_deliveries([name], _AT_ONCE, now, now + _HELD_FOR)
 
-    async def _deliver_in_turn(self, deliveries: Sequence[Delivery]) -> None:
+    def _look_at(self, at: Instant) -> None:
+        """Something may be due then."""
+        delay_s = max(0, at - self._clock.now()) / SECOND
+        asyncio.get_running_loop().call_later(delay_s, self._woken.set)
+
+    async def _deliver_in_turn(self, deliveries: Sequence[Delivery], until: Instant) -> None:
         """What belongs to one conversation arrives in its order; after a failure the rest waits with it."""
         failed_until: Instant | None = None
-        latest_at = self._clock.now() + _HELD_FOR // 2
         for delivery in deliveries:
-            if self._clock.now() >= latest_at:
+            if self._clock.now() >= until:
                 # Others may take the rest soon: they come again when their time is over.
-                self._again_at = self._clock.now() + _HELD_FOR
+                self._look_at(self._clock.now() + _HELD_FOR)
                 return
             if failed_until is not None:
                 await self._settle(delivery, failed_until, "what came before it was not delivered")
@@ -103,7 +102,7 @@ class Courier:
             channel = self._channels[delivery.route.channel]
             assert channel is not None
             try:
-                async with asyncio.timeout(_HELD_FOR / SECOND / 2):
+                async with asyncio.timeout(_HELD_FOR / SECOND / 3):
                     await call(channel, delivery)
             except Exception as error:  # noqa: BLE001 - whatever a channel raises, the delivery stays
                 failed_until = self._try_again_at(delivery, error)
@@ -117,7 +116,7 @@ class Courier:
         if isinstance(error, Permanent) or now - delivery.first_at >= _GIVES_UP_AFTER:
             return None
         again_at = now + delay(min(delivery.tries, _MOST_DOUBLINGS), 0.5)
-        self._again_at = again_at if self._again_at is None else min(self._again_at, again_at)
+        self._look_at(again_at)
         return again_at
 
     async def _settle(self, delivery: Delivery, again_at: Instant | None, error: str) -> None:
@@ -125,7 +124,7 @@ class Courier:
             await self._store.settle_delivery(delivery, again_at, error)
         except Unavailable:
             # Not settled: it comes again when its time is over, and its id tells the channel.
-            self._again_at = self._clock.now() + _HELD_FOR
+            self._look_at(self._clock.now() + _HELD_FOR)
 
 
 def _by_session(deliveries: Sequence[Delivery]) -> list[list[Delivery]]:

@@ -15,6 +15,7 @@ import msgspec
 from headway.core.actions import Action, Deliver, Finish, Release, Stopped
 from headway.core.kernel import Kernel
 from headway.core.request import Composer
+from headway.core.session import with_options
 from headway.core.why import explain, lane_views, queue_status, session_views
 from headway.model.errors import (
     InvalidInput,
@@ -40,7 +41,16 @@ from headway.model.places import (
     Stop,
     StopAll,
 )
-from headway.model.run import AgentName, LaneName, QueueOptions, Route, Run, RunId, SessionKey
+from headway.model.run import (
+    AgentName,
+    LaneName,
+    QueueOptions,
+    Route,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
 from headway.model.settings import (
     LANE_ALIASES,
     AgentSettings,
@@ -147,7 +157,7 @@ class Engine:
         self._follower = Follower(
             store,
             self._carrier,
-            is_live=lambda run_id: run_id in kernel.stage.runs,
+            is_live=lambda run_id: run_id in kernel.stage.runs or run_id in self._asking,
             hears_hints=lambda: self._membership.number > 0,
         )
         if store.durable:
@@ -257,6 +267,8 @@ class Engine:
         """Drain and end. Safe to call twice."""
         self._not_in_a_turn("close")
         if self._restarting is not None:
+            # It has drained, or drains: this goes on from there.
+            self._restarting.cancel()
             await asyncio.wait((self._restarting,))
         if self._scribe.running:
             await self.drain(grace)
@@ -398,12 +410,12 @@ class Engine:
                 if met:
                     return _taken(run, handle)
                 return self._submit_granted(run, admission, handle)
-            case Elsewhere(_, owned):
+            case Elsewhere(_, owned, memory):
                 if self.bus.heard:
                     self._herald.submitted(run)
                 if not owned:
                     self._claims.left_in_store()
-                elif self._may_be_refused(run):
+                elif self._may_be_refused(run, memory):
                     await self._follower.verdict(handle, self.settings.verdict_within)
                 return _taken(run, handle)
 
@@ -468,12 +480,16 @@ class Engine:
             raise _refusal(run, refused)
         return handle
 
-    def _may_be_refused(self, run: Run) -> bool:
+    def _may_be_refused(self, run: Run, memory: SessionMemory | None) -> bool:
         """Whether the owner's verdict could be a refusal, so that it is worth waiting for."""
         if run.source is not Source.MESSAGE:
             return False
-        settings = self.kernel.queue_settings(run.queue, run.route)
-        return settings.mode is Mode.REJECT or settings.drop is Drop.NEW
+        options = None if memory is None else memory.options
+        if run.queue is not None:
+            options = run.queue if options is None else with_options(options, run.queue)
+        settings = self.kernel.queue_settings(options, run.route)
+        stale = memory is not None and memory.cutoff_at is not None
+        return stale or settings.mode is Mode.REJECT or settings.drop is Drop.NEW
 
     # Stopping.
 

@@ -7,6 +7,7 @@ from headway.model.errors import Unavailable
 from headway.model.outcome import Outcome
 from headway.model.run import RunId
 from headway.model.time import SECOND
+from headway.model.words import Reason, State
 from headway.ports import Store
 from headway.runtime.carrier import Carrier
 from headway.runtime.handle import Handle
@@ -15,6 +16,11 @@ _GATHERS_S = 0.005
 """Hints that come so close together are answered by one look."""
 _LOOKS_EVERY_S = 0.1
 _MOST = 1_000
+_SOME = 10
+_SEARCHES_EVERY_S = 5.0
+_FORGOTTEN = Outcome(
+    State.FAILED, Reason.ERROR, error="it ended so long ago that its outcome was forgotten"
+)
 
 
 class Follower:
@@ -32,6 +38,7 @@ class Follower:
         self._is_live = is_live
         self._hears_hints = hears_hints
         self._woken = asyncio.Event()
+        self._searched_at_s = 0.0
         self._verdicts: dict[RunId, asyncio.Event] = {}
 
     def look(self) -> None:
@@ -80,10 +87,25 @@ class Follower:
             for run_id, outcome in outcomes.items():
                 if not self._is_live(run_id):
                     self._settle(run_id, outcome)
+        await self._look_for_forgotten()
         if self._carrier.orders:
             answers = await self._store.answers(list(self._carrier.orders))
             for order, answer in answers.items():
                 self._carrier.respond(order, answer)
+
+    async def _look_for_forgotten(self) -> None:
+        """A run that ended long before this node could look may be past its retention (R-2). A few at a time."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._searched_at_s < _SEARCHES_EVERY_S:
+            return
+        self._searched_at_s = now_s
+        missing = [run_id for run_id in self._carrier.handles if not self._is_live(run_id)]
+        for run_id in missing[:_SOME]:
+            if await self._store.find(run_id) is None and not self._is_live(run_id):
+                self._settle(run_id, _FORGOTTEN)
+            elif run_id in self._carrier.handles:
+                # To the end of the line: the next look is for others.
+                self._carrier.handles[run_id] = self._carrier.handles.pop(run_id)
 
     def _settle(self, run_id: RunId, outcome: Outcome) -> None:
         handle = self._carrier.handles.get(run_id)

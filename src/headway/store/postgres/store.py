@@ -318,7 +318,7 @@ class PostgresStore:
                     answer.set_result(Granted(epoch, seq, _memory(memory), first))
                 continue
             if not answer.done():
-                answer.set_result(Elsewhere(seq, owned=owner is not None))
+                answer.set_result(Elsewhere(seq, owner is not None, _memory(memory)))
             if owner is None:
                 work = True
             else:

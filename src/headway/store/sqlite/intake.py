@@ -249,7 +249,8 @@ class _Admitting:
             if session.owner == node.id:
                 return session.granted(seq)
             node.hint(session.owner, Hint.NEWS)
-            return Elsewhere(seq)
+            remembered = None if session.memory is None else decode_memory(session.memory)
+            return Elsewhere(seq, memory=remembered)
         if asked.claim and not session.has_work and self._lives:
             self._epoch += 1
             session.owner, session.epoch = node.id, self._epoch

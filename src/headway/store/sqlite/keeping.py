@@ -8,8 +8,7 @@ import msgspec
 from headway.model.places import Delivery
 from headway.model.settings import Settings
 from headway.model.time import Instant
-from headway.store.codec import decode_delivery, decode_run
-from headway.store.keys import keys_of
+from headway.store.codec import decode_delivery
 from headway.store.sqlite.database import Database
 
 
@@ -43,24 +42,13 @@ def prune(database: Database, settings: Settings, most: int, now: Instant) -> in
     forgotten = 0
     database.run("forget_keys", now, 10 * most)
     for task, retention in ((1, settings.task_retention), (0, settings.retention)):
-        # Some of them may be held by their keys: those must not stand in the way of the rest.
-        rows = database.rows("past_retention", task, now - retention, 10 * most)
-        for number, run_id, body in rows:
-            if forgotten == most:
-                break
-            keys = keys_of(decode_run(cast(str, body)))
-            if any(_leads(database, key.text, run_id, now) for key in keys):
-                continue
+        rows = database.rows("past_retention", task, now - retention, now, most - forgotten)
+        for (number,) in rows:
             database.run("forget_attempts", number)
             database.run("forget_run", number)
-            forgotten += 1
+        forgotten += len(rows)
     database.run("forget_orders", now - settings.retention, most)
     database.run("forget_dead_letters", now - settings.retention)
     database.run("forget_nodes", now - settings.retention)
     database.run("forget_events", now - settings.retention, most)
     return forgotten
-
-
-def _leads(database: Database, key: str, run_id: object, now: Instant) -> bool:
-    found = database.row("key_leads_to", key, cast(str, run_id), now)
-    return found is not None and bool(found[0])

@@ -139,6 +139,7 @@ CREATE TABLE keys (
 ) WITHOUT ROWID;
 
 CREATE INDEX keys_ends ON keys (expires_at);
+CREATE INDEX keys_run ON keys (run);
 
 CREATE TABLE outbox (
     id TEXT PRIMARY KEY,

@@ -23,16 +23,15 @@ UPDATE outbox SET due_at = ?, tries = ?, error = ? WHERE id = ?;
 UPDATE outbox SET dead = 1, tries = ?, error = ? WHERE id = ?;
 
 -- name: past_retention
--- Index: runs_ended.
-SELECT number, id, body
+-- Those that no key leads to any more. Index: runs_ended; keys_run.
+SELECT number
 FROM runs
-WHERE task = ? AND finished_at <= ?
+WHERE
+    task = ?
+    AND finished_at <= ?
+    AND NOT EXISTS (SELECT 1 FROM keys WHERE keys.run = runs.id AND keys.expires_at > ?)
 ORDER BY finished_at
 LIMIT ?;
-
--- name: key_leads_to
--- Index: the primary key of keys.
-SELECT EXISTS (SELECT 1 FROM keys WHERE key = ? AND run = ? AND expires_at > ?);
 
 -- name: forget_run
 -- Index: the primary key of runs.
