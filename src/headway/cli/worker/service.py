@@ -62,12 +62,14 @@ class Service:
 
     async def _live(self) -> None:
         async with asyncio.TaskGroup() as group:
+            restarting = group.create_task(self._restart_when_asked())
             tasks = [
-                group.create_task(self._restart_when_asked()),
                 group.create_task(self._cut_when_hurried()),
                 group.create_task(self._watch()),
             ]
             await self._stopping.wait()
+            # A restart that waits for the store gives way: closing goes on from where it is.
+            restarting.cancel()
             async with self._one_at_a_time:
                 if self._broken is None:
                     await self._drain()
