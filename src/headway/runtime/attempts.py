@@ -17,7 +17,7 @@ from headway.model.words import Cut, Reason
 from headway.ports import Clock, Desk
 from headway.runtime.herald import Herald
 from headway.runtime.ids import new_jitter
-from headway.runtime.replies import ending_of, reply_of
+from headway.runtime.replies import bounded, ending_of, reply_of
 from headway.turn import Runner, Turn, current_turn, with_note
 
 Hook: TypeAlias = Callable[[Turn], object]
@@ -39,6 +39,7 @@ class Attempts:
         self._herald = herald
         self._desk = desk
         self._kernel = kernel
+        self._result_size = kernel.stage.settings.result_size
         self._clock = clock
         self.wake = wake
         self.runners: dict[AgentName, Runner] = {}
@@ -129,7 +130,8 @@ class Attempts:
             elif self.may_begin is not None and not self.may_begin():
                 ended = NotBegun()
             else:
-                ended = Done(reply_of(await self.runners[turn.run.agent].run(turn)))
+                reply = reply_of(await self.runners[turn.run.agent].run(turn))
+                ended = Done(bounded(reply, self._result_size))
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = ending_of(error)
             if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:

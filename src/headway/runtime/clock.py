@@ -30,8 +30,13 @@ class SystemClock:
     def elapsed(self) -> Instant:
         return _boot_ns() // 1_000
 
-    def follow(self, at: Instant, ago: Span) -> None:
-        """Go by another clock, which showed this so long ago: forward at once, backward only in small steps."""
+    def follow(self, at: Instant | None, ago: Span) -> None:
+        """Go by another clock, which showed this so long ago: forward at once, backward only in small steps.
+
+        Without another one, by the machine's wall clock: it went on while the machine slept.
+        """
+        if at is None:
+            at, ago = time.time_ns() // 1_000, 0
         ahead_ns = (at + ago - self.now()) * 1_000
         self._offset_ns += max(ahead_ns, -_LARGEST_STEP_BACK_NS)
 
@@ -54,10 +59,10 @@ class LoopClock:
 class Follows(Protocol):
     """A clock that can be made to go by another one."""
 
-    def follow(self, at: Instant, ago: Span) -> None: ...
+    def follow(self, at: Instant | None, ago: Span) -> None: ...
 
 
-def follow_time(clock: Clock) -> Callable[[Instant, Span], None] | None:
+def follow_time(clock: Clock) -> Callable[[Instant | None, Span], None] | None:
     """How a clock is made to go by the store's, if it can be: one that tests drive cannot."""
     return clock.follow if isinstance(clock, Follows) else None
 

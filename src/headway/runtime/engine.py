@@ -88,7 +88,7 @@ from headway.runtime.ids import RunIds
 from headway.runtime.membership import Membership
 from headway.runtime.permits import Permits
 from headway.runtime.replies import describe
-from headway.runtime.scribe import Scribe, of_other_sessions
+from headway.runtime.scribe import Scribe, without_lost
 from headway.turn import Runner, current_turn
 
 _LEFT = Outcome(State.CANCELLED, Reason.DRAINING, error="left in the store for the next start")
@@ -773,7 +773,7 @@ class Engine:
         self._lose(recorded.lost)
         self._claims.in_doubt()
         self._follower.look()
-        return of_other_sessions(actions, frozenset(key for key, _ in recorded.lost))
+        return without_lost(actions, frozenset(recorded.lost))
 
     def _lose(self, lost: Sequence[tuple[SessionKey, int]]) -> None:
         """Other nodes decide for these sessions now: nothing of them goes on here (D-4)."""

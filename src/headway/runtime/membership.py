@@ -56,7 +56,7 @@ class Membership:
         clock: Clock,
         settings: Settings,
         herald: Herald,
-        follow_time: Callable[[Instant, Instant], None] | None = None,
+        follow_time: Callable[[Instant | None, Instant], None] | None = None,
     ) -> None:
         self._node = node
         self._store = store
@@ -161,7 +161,7 @@ class Membership:
             await self._die()
             return
         self._until = asked_at + self._settings.lease
-        if self._follow_time is not None and renewal.at is not None:
+        if self._follow_time is not None:
             self._follow_time(renewal.at, (self._clock.elapsed() - asked_at) // 2)
         if self._fenced:
             self._fenced = False

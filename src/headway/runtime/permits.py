@@ -36,7 +36,7 @@ class Permits:
 
     def look_if_limited(self) -> None:
         """Something has changed in the lanes; most nodes have no limited ones."""
-        if self._kernel.limited_lanes:
+        if self._kernel.limited_lanes or self._held:
             self._woken.set()
 
     def lose_all(self) -> None:
@@ -52,8 +52,11 @@ class Permits:
             await self._woken.wait()
             self._woken.clear()
             try:
-                for lane, wanted in self._kernel.wanted_permits().items():
+                wishes = self._kernel.wanted_permits()
+                for lane, wanted in wishes.items():
                     await self._settle(lane, wanted)
+                for lane in [lane for lane in self._held if lane not in wishes]:
+                    await self._give_up(lane)
             except Unavailable:
                 await asyncio.sleep(1)
                 self._woken.set()
@@ -76,6 +79,13 @@ class Permits:
             if self._held[lane] == asked:
                 self._unsettled.discard(lane)
             self._allow(lane, min(self._held[lane], target))
+
+    async def _give_up(self, lane: LaneName) -> None:
+        """The lane is limited no longer: other nodes, for which it still is, get all of its slots."""
+        await self._store.hold_slots(lane, 0, 0)
+        del self._held[lane]
+        self._allowed.pop(lane, None)
+        self._unsettled.discard(lane)
 
     def _allow(self, lane: LaneName, count: int) -> None:
         """The kernel starts no more than this; what runs beyond it ends first, then its slot is given back."""

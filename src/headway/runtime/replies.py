@@ -33,6 +33,19 @@ def reply_of(result: object) -> Reply:
     return Reply(data=data)
 
 
+def bounded(reply: Reply, most: int) -> Reply:
+    """The reply, if it is small enough to be kept."""
+    if reply.data is None and not reply.attachments and 6 * len(reply.text) <= most:
+        return reply
+    size = len(msgspec.json.encode(reply))
+    if size > most:
+        raise Permanent(
+            f"the reply has {size:,} bytes, and at most {most:,} are kept: "
+            "put large results elsewhere and answer with an attachment, or raise `result_size`"
+        )
+    return reply
+
+
 def ending_of(error: BaseException) -> Ended:
     """How an attempt ended that raised."""
     match error:
@@ -40,11 +53,11 @@ def ending_of(error: BaseException) -> Ended:
             return Failed("the agent cancelled itself")
         case RateLimited():
             try:
-                return Limited(_pause(error.retry_after), str(error))
+                return Limited(_pause(error.retry_after), cut(str(error)))
             except InvalidInput as wrong:
                 return Failed(describe(wrong), permanent=True)
         case Refuse():
-            return Failed(str(error), Reason.REFUSED, permanent=True)
+            return Failed(cut(str(error)), Reason.REFUSED, permanent=True)
         case Permanent():
             return Failed(describe(error), permanent=True)
         case _:
@@ -53,7 +66,11 @@ def ending_of(error: BaseException) -> Ended:
 
 def describe(error: BaseException) -> str:
     """One line that says what was raised."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return cut(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+
+
+def cut(text: str) -> str:
+    """A text of errors, at most so long."""
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 1]}…"
 
 

@@ -341,9 +341,16 @@ class _Hand:
             nudge.set_result(None)
 
 
-def of_other_sessions(actions: Sequence[Action], lost: frozenset[SessionKey]) -> list[Action]:
+def without_lost(
+    actions: Sequence[Action], lost: frozenset[tuple[SessionKey, int]]
+) -> list[Action]:
     """The actions without those of sessions that are not ours any more."""
-    return [action for action in actions if session_of(action) not in lost]
+    keys = {key for key, _ in lost}
+    return [
+        action
+        for action in actions
+        if (key := session_of(action)) not in keys or (key, epoch_of(action)) not in lost
+    ]
 
 
 def _release(waiters: list[asyncio.Future[None]]) -> None:

@@ -164,3 +164,25 @@ def test_x3_n14_a_sub_run_may_start_others_after_the_turn_above_it_has_ended(
         zip(("sqlite", "postgres"), (make(tmp_path) for make in STORES), strict=True)
     )
     _run(test, urls[url])
+
+
+@both
+def test_n15_a_reply_that_is_too_large_fails_its_own_run_only(
+    address: Callable[[Path], str], tmp_path: Path
+) -> None:
+    async def test(url: str) -> None:
+        hw = Headway(url)
+
+        @hw.agent("a")
+        async def a(turn: Turn) -> str:
+            return "x" * int(turn.text)
+
+        async with hw:
+            sizes = (10, 3_000_000, 900_000)
+            handles = [await hw.submit("a", str(size), session=str(size)) for size in sizes]
+            outcomes = [await handle.wait() for handle in handles]
+            assert [len(outcome.text) for outcome in outcomes] == [10, 0, 900_000]
+            assert "3,000,0" in outcomes[1].error
+            assert "result_size" in outcomes[1].error
+
+    _run(test, address(tmp_path))

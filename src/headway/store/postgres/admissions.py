@@ -13,6 +13,8 @@ from headway.store.codec import encode_run
 from headway.store.keys import keys_of
 
 MOST_AT_ONCE = 500
+_MOST_BYTES = 4_000_000
+"""A batch must be written within a moment: of many large texts the rest goes into the next one."""
 BETWEEN = "\x1f"
 """Between the ids of ancestors in one text; it is in no id."""
 _TASK = Source.TASK
@@ -147,8 +149,13 @@ def without_clashes(asked: Iterable[Asked]) -> tuple[list[Asked], list[Asked]]:
     batch: list[Asked] = []
     later: list[Asked] = []
     taken: set[str] = set()
+    size = 0
     for one in asked:
         run = one.run
+        if size > _MOST_BYTES:
+            later.append(one)
+            continue
+        size += len(run.text)
         if run.message_id is not None or run.idempotency_key is not None:
             keys = {key.text for key in keys_of(run)}
             if keys & taken:

@@ -43,6 +43,7 @@ from headway.store.postgres.admissions import BETWEEN, rank_of, ready_at
 _TASK = Source.TASK
 _STOPS = frozenset({Reason.STOPPED, Reason.SUPERSEDED})
 """Ends of waiting runs that take along what they had started."""
+_MOST_BYTES = 4_000_000
 _ALL_OF_IT = "*"
 """Instead of a run: everything that a session's runs have started (X-3)."""
 _ENDING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
@@ -75,6 +76,7 @@ class RecordBatch:
         self.answers: tuple[list[object], ...] = ([], [])
         self.deliveries: tuple[list[object], ...] = tuple([] for _ in range(4))
         self.rare = False
+        self.size = 0
         self.for_all = False
         """Whether nodes may wait for some of it that are not known here: a merged run, or the outbox."""
 
@@ -97,6 +99,7 @@ def batches_of(actions: Sequence[Action], settings: Settings) -> list[RecordBatc
     """The decisions in as few batches as their order allows: mostly one."""
     batch = RecordBatch()
     batches = [batch]
+    # A batch must be written within a moment: many large outcomes go one part after the other.
     ends = {action.run.id: at for at, action in enumerate(actions) if type(action) is Finish}
     for at, action in enumerate(actions):
         if type(action) is Start and ends.get(action.run.id, -1) > at:
@@ -120,7 +123,7 @@ def batches_of(actions: Sequence[Action], settings: Settings) -> list[RecordBatc
             _add_rare(batch, action, settings)
             continue
         session, run_id = run.session, run.id
-        if not _fits(batch, session, epoch, run_id, step):
+        if batch.size > _MOST_BYTES or not _fits(batch, session, epoch, run_id, step):
             batch = RecordBatch()
             batches.append(batch)
         batch.epochs[session] = epoch
@@ -174,6 +177,7 @@ def _add_finish(batch: RecordBatch, finish: Finish) -> None:
         outcome = UNSTORABLE
         text = encode_outcome(outcome)
     ids, states, outcomes, attempts, started, times, unhandled, into = batch.finishes
+    batch.size += len(text)
     ids.append(finish.run.id)
     states.append(outcome.state)
     outcomes.append(text)

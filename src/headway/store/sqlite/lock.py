@@ -94,10 +94,12 @@ class Poke:
         """As anyone else. Nobody there, or too many pokes on the way: nothing is lost by it."""
         if not hasattr(socket, "AF_UNIX"):
             return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending,
+        ):
             sending.setblocking(False)
-            with contextlib.suppress(OSError):
-                sending.sendto(b".", self._path)
+            sending.sendto(b".", self._path)
 
     def close(self) -> None:
         if self._socket is not None and self._loop is not None:

@@ -1,6 +1,7 @@
 """Transactions: what was asked for while the last one was written goes into the next one together."""
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -207,7 +208,9 @@ class Worker:
             if jobs:
                 self._carry_out(self._database, jobs)
                 self._post(self._answer, jobs)
-                self._after()
+                with contextlib.suppress(OSError, RuntimeError):
+                    # A hint may be lost: its hearer is closing, or there is no file descriptor left.
+                    self._after()
             elif closing:
                 self._database.close()
                 self._post(self._say_closed, [])

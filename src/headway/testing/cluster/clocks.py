@@ -34,5 +34,7 @@ class NodeClock(SystemClock):
     def elapsed(self) -> Instant:
         return self._conductor.now
 
-    def follow(self, at: Instant, ago: Span) -> None:
+    def follow(self, at: Instant | None, ago: Span) -> None:
+        if at is None:
+            return
         self._origin += max(at + ago - self.now(), -_LARGEST_STEP_BACK)

@@ -125,7 +125,7 @@ class Node:
         while self.engine is None:
             tries += 1
             engine = Engine(self.settings, self.store, self.clock, self.name)
-            engine._ids = RunIds(f"{self.name}{'' if tries == 1 else tries}")  # noqa: SLF001 - ids by seed
+            engine._ids = RunIds(f"{self.name}{'' if tries == 1 else f't{tries}'}")  # noqa: SLF001 - ids by seed
             engine.attempts.jitter = self._random.random
             for name, settings in self.agents.items():
                 runner = FunctionRunner(agent_for(self, self._habits))
