@@ -142,6 +142,11 @@ class Claims:
         self._all_news = True
         self._woken.set()
 
+    def forget(self) -> None:
+        """Nothing is this node's any more."""
+        self._parts.clear()
+        self._fresh.clear()
+
     def look_at(self, sessions: Iterable[SessionKey]) -> None:
         """Something came in these sessions that was not seen."""
         self._fresh.update(sessions)
@@ -192,7 +197,9 @@ class Claims:
         whole, self._all_news = self._all_news, False
         began_at = self._clock.now()
         complete = whole and self._doubt_until > 0
-        seen = self._seen_of([*self._kernel.stage.sessions, *self._scribe.kept] if whole else fresh)
+        known = self._kernel.stage.sessions
+        every = {**dict.fromkeys(known), **dict.fromkeys([*self._scribe.kept, *self._parts])}
+        seen = self._seen_of([*every, *fresh] if whole else fresh)
         if not seen and not complete:
             return
         self._note_what_leaves()
@@ -234,6 +241,7 @@ class Claims:
         """An answer about a session that left the kernel meanwhile may be older than that: ask again."""
         key = holding.session
         if key in self._kernel.stage.sessions:
+            self._parts.pop(key, None)
             self._take_in(holding)
             return
         if holding.epoch <= self._scribe.given_back.get(key, 0):

@@ -758,6 +758,7 @@ class Engine:
         self.attempts.cancel_all()
         self._lose(tuple((key, session.epoch) for key, session in sessions.items()))
         self._scribe.forget()
+        self._claims.forget()
         self._permits.lose_all()
         self._follower.look()
 

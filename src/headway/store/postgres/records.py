@@ -191,7 +191,7 @@ def _add_finish(batch: RecordBatch, finish: Finish) -> None:
         batch.for_all = True
     if run.overflow:
         _add_body(batch, run)
-    if outcome.reason in _STOPS and finish.attempt:
+    if outcome.reason in _STOPS and finish.started_at is not None:
         batch.rare = True
         _append(batch.cancels, (run.id, run.root or run.session, Cut.STOPPED))
 
@@ -207,8 +207,8 @@ def _place_of(action: Action) -> tuple[SessionKey, int, RunId | None, int] | Non
             return run.session, epoch, run.id, _ENQUEUE
         case Merge(run=run, epoch=epoch):
             return run.session, epoch, run.id, _MERGE
-        case CancelAttempt(run=run, epoch=epoch, cut=cut):
-            return (run.session, epoch, run.id, _CANCEL) if cut in _ENDING_CUTS else None
+        case CancelAttempt(run=run, epoch=epoch):
+            return run.session, epoch, run.id, _CANCEL
         case Steer(message=run, epoch=epoch):
             return run.session, epoch, None, 0
         case Remember(session=session, epoch=epoch) | Release(session=session, epoch=epoch):
@@ -236,7 +236,9 @@ def _add_rare(batch: RecordBatch, action: Action, settings: Settings) -> None:
         case Merge():
             _add_merge(batch, action, settings)
         case CancelAttempt(run=run, cut=cut):
-            _append(batch.cancels, (run.id, run.root or run.session, cut))
+            # Whatever the cut, what the attempt had started ends with it; but it may not end the run itself.
+            ends = cut if cut in _ENDING_CUTS else None
+            _append(batch.cancels, (run.id, run.root or run.session, ends))
         case Steer(message=run):
             batch.steers.append(run.id)
         case Remember(session=session, memory=memory):

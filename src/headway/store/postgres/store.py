@@ -13,7 +13,7 @@ from headway.model.outcome import Outcome
 from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Place, Stop
 from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import Limits, Settings
-from headway.model.time import Instant, Span
+from headway.model.time import MINUTE, Instant, Span
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.model.words import Cut, Reason, State
 from headway.ports import (
@@ -65,6 +65,7 @@ _MOST_PLACES = 1_000
 _LONG = 10.0
 """Seconds that rare calls over much data may take: a takeover, a list, forgetting."""
 _LONGEST_NUMBER = 18
+_LEFT_ALONE_FOR = 5 * MINUTE
 _SLOT_KEY = "attempts_pkey"
 _RUN_KEY = "runs_pkey"
 
@@ -88,6 +89,8 @@ class PostgresStore:
         self._connections = Connections(self._address)
         self._tasks: set[asyncio.Task[None]] = set()
         self._hints = Hints(self._connections, self._address.schema, self._sql["tell"], self._spawn)
+        self._unreadable: dict[SessionKey, Instant] = {}
+        """Sessions that this version cannot read, and until when they are left alone (N-20)."""
         self._node = 0
         """0 until it is enlisted: such a process adds and reads, and owns nothing."""
         self._waiting: list[Asked] = []
@@ -100,7 +103,7 @@ class PostgresStore:
         self._record = Call(f"{schema}.record_v1", *RECORD)
         self._record_all = _call(schema, "record_all_v1", _RECORD_ALL)
         self._order = _call(schema, "order_v1", 6)
-        self._claim = _call(schema, "claim_v1", 8)
+        self._claim = _call(schema, "claim_v1", 9)
         self._news = _call(schema, "news_v1", 5)
         self._renew = _call(schema, "renew_v1", 1)
         self._end_node = _call(schema, "end_node_v1", 4)
@@ -539,6 +542,8 @@ class PostgresStore:
     async def claim(
         self, room: Mapping[LaneName, int], agents: Sequence[AgentName], until: Instant
     ) -> Claims:
+        now = self._clock.now()
+        self._unreadable = {key: at for key, at in self._unreadable.items() if at > now}
         wide = {lane: count for lane, count in room.items() if count > 0}
         rows = await self._connections.call(
             self._claim,
@@ -550,13 +555,22 @@ class PostgresStore:
             list(dict.fromkeys(agents)),
             _MOST_URGENT,
             _MOST_PLACES,
+            list(self._unreadable),
         )
         last = rows.pop()
         holdings, strange = _holdings(rows)
         if strange:
-            # Something in them was written by a newer version: who understands it may have them (N-20).
-            await self.record(strange)
+            await self._leave_alone(strange)
         return Claims(holdings, last["number"], last["orphaned"])
+
+    async def _leave_alone(self, strange: Sequence[Release]) -> None:
+        """Something in these sessions was written by a newer version: who understands it may have them (N-20)."""
+        until = self._clock.now() + _LEFT_ALONE_FOR
+        self._unreadable.update((release.session, until) for release in strange)
+        for batch in batches_of(strange, self._settings):
+            columns = batch.columns(self._node, self._clock.now(), careful=False)
+            call = self._record
+            await self._connections.call(call.statement, *call.values(columns))
 
     async def news(
         self, seen: Mapping[SessionKey, int], complete: bool = False
@@ -666,16 +680,17 @@ def _holdings(rows: Iterable[asyncpg.Record]) -> tuple[tuple[Holding, ...], list
     sessions: dict[str, asyncpg.Record] = {}
     places: dict[str, list[Place]] = {}
     orders: dict[str, list[Order]] = {}
+    memories: dict[str, SessionMemory | None] = {}
     strange: set[str] = set()
     for row in rows:
         kind, key = row["kind"], row["session"]
-        if kind == "session":
-            sessions[key] = row
-            places[key] = []
-            orders[key] = []
-            continue
         try:
-            if kind == "place":
+            if kind == "session":
+                sessions[key] = row
+                places[key] = []
+                orders[key] = []
+                memories[key] = _memory(row["said"])
+            elif kind == "place":
                 places[key].append(_place(row))
             else:
                 command = decode_command(row["said"])
@@ -687,7 +702,7 @@ def _holdings(rows: Iterable[asyncpg.Record]) -> tuple[tuple[Holding, ...], list
             SessionKey(key),
             row["epoch"],
             row["number"],
-            _memory(row["said"]),
+            memories[key],
             tuple(places[key]),
             tuple(orders[key]),
             bool(row["orphaned"]),

@@ -1,6 +1,6 @@
 """Who this store object acts for, and what its jobs tell others."""
 
-from headway.model.run import Run
+from headway.model.run import Run, SessionKey
 from headway.model.settings import Limits, Settings
 from headway.model.time import Instant
 from headway.ports import Hint
@@ -21,6 +21,8 @@ class Node:
         """By agent a number of waiting tasks that is not below the true one, while nobody else writes."""
         self.most_in_all = 0
         self.counted_at: object = None
+        self.unreadable: dict[SessionKey, Instant] = {}
+        """Sessions with something of a newer version in them, and until when they are left alone (N-20)."""
         self._hints: set[tuple[int, Hint]] = set()
 
     def hint(self, to: int | None, hint: Hint) -> None:

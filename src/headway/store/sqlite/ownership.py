@@ -7,7 +7,7 @@ import msgspec
 
 from headway.model.places import Holding, Order, Place
 from headway.model.run import AgentName, LaneName, SessionKey
-from headway.model.time import Instant, Span
+from headway.model.time import MINUTE, Instant, Span
 from headway.model.words import Cut
 from headway.ports import Claims, Hint, Peer, Renewal
 from headway.store.codec import (
@@ -24,6 +24,8 @@ from headway.store.sqlite.node import Node
 MOST_PLACES = 1_000
 """So much of one session is read at once; the rest comes as news. The SQL names one more."""
 
+LEFT_ALONE_FOR = 5 * MINUTE
+"""How long a session that this version cannot read is not claimed again."""
 _MOST_URGENT = 100
 
 
@@ -90,15 +92,19 @@ def claim(
     if not lives(database, node):
         return Claims()
     names = msgspec.json.encode(list(agents)).decode()
-    keys = [cast(str, row[0]) for row in database.rows("urgent_sessions", now, _MOST_URGENT)]
+    node.unreadable = {key: until for key, until in node.unreadable.items() if until > now}
+    urgent = database.rows("urgent_sessions", now, _MOST_URGENT + len(node.unreadable))
+    keys = [cast(str, key) for (key,) in urgent if key not in node.unreadable]
     order = {agent: place for place, agent in enumerate(agents)}
-    ready, more = _ready(database, room, order, until, set(keys))
+    ready, more = _ready(database, room, order, until, {*keys, *node.unreadable})
     keys += ready
-    holdings = _own(database, node, [SessionKey(key) for key in keys]) if keys else ()
+    holdings = _own(database, node, [SessionKey(key) for key in keys], now) if keys else ()
     return Claims(holdings, _next_at(database, names, until, now), more)
 
 
-def _own(database: Database, node: Node, keys: Sequence[SessionKey]) -> tuple[Holding, ...]:
+def _own(
+    database: Database, node: Node, keys: Sequence[SessionKey], now: Instant
+) -> tuple[Holding, ...]:
     """Take these sessions; then, and only then, read what is in them (N-8)."""
     counters = database.row("counters")
     assert counters is not None
@@ -111,6 +117,7 @@ def _own(database: Database, node: Node, keys: Sequence[SessionKey]) -> tuple[Ho
     for key in {entry.session for entry in asked} - {holding.session for holding in holdings}:
         # Something in it was written by a newer version: who understands it may have it (N-20).
         database.run("disown", key)
+        node.unreadable[key] = now + LEFT_ALONE_FOR
     return tuple(holdings)
 
 

@@ -213,7 +213,7 @@ class _Recording:
                 database.run("leave_offspring", ancestor, number)
             if run.merged_from:
                 self._node.hint_all(Hint.ENDED)
-            if outcome.reason in _STOPS and finish.attempt:
+            if outcome.reason in _STOPS and finish.started_at is not None:
                 self._stopped.append(run.id)
         if not self._node.alone:
             for (asker,) in database.read("askers", places, before=(self._node.id,)):
@@ -315,7 +315,8 @@ class _Recording:
             case CancelAttempt(run=run, cut=cut):
                 if cut in _ENDS_THE_RUN and run.id in self._numbers:
                     self._database.run("mark_cut", cut, self._numbers[run.id])
-                    self._stopped.append(run.id)
+                # Whatever the cut, what the attempt had started ends with it.
+                self._stopped.append(run.id)
             case Steer(message=message):
                 number = self._number_of(message.id)
                 if number is not None:

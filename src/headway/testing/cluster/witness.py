@@ -38,7 +38,7 @@ from headway.turn import Fence
 if TYPE_CHECKING:
     from headway.testing.cluster.nodes import Node
 
-THAW_GRACE: Span = 500 * MILLISECOND
+THAW_GRACE: Span = 700 * MILLISECOND
 """How long a process that stood still may need to find out that it is dead."""
 _CUT_REASONS = frozenset(
     {Reason.STOPPED, Reason.SUPERSEDED, Reason.DEADLINE_RUNNING, Reason.TIMED_OUT}

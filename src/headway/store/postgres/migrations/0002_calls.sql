@@ -825,7 +825,7 @@ end $$;
 -- Answers as `holdings_v1`, and one row `next`: when to look again, and whether more is ready.
 create function headway.claim_v1(
     p_node bigint, p_now bigint, p_until bigint, p_lanes text[], p_rooms integer[], p_agents text[],
-    p_most_urgent integer, p_most integer
+    p_most_urgent integer, p_most integer, p_not text[]
 ) returns table (
     kind text, session text, number bigint, epoch bigint, said text, attempt integer, standing text,
     orphaned boolean, started_at bigint, cut text
@@ -853,7 +853,7 @@ begin
     perform set_config('synchronous_commit', 'off', true);
     select array_agg(t.key) into v_some from (
         select s.key from headway.sessions s
-        where s.urgent_at <= p_now
+        where s.urgent_at <= p_now and s.key <> all (p_not)
         order by s.urgent_at limit p_most_urgent for no key update skip locked
     ) t;
     if v_some is not null then
@@ -869,7 +869,8 @@ begin
         v_ready := array(
             select n.agent from unnest(p_agents) with ordinality as n(agent, ord) cross join lateral (
                 select from headway.sessions s
-                where s.lane = p_lanes[i] and s.agent = n.agent and s.ready_at <= p_until limit 1
+                where s.lane = p_lanes[i] and s.agent = n.agent and s.ready_at <= p_until
+                    and s.key <> all (p_not) limit 1
             ) x order by n.ord
         );
         while v_room > 0 and cardinality(v_ready) > 0 loop
@@ -880,6 +881,7 @@ begin
                 cross join lateral (
                     select s.key, s.rank from headway.sessions s
                     where s.lane = p_lanes[i] and s.agent = n.agent and s.ready_at <= p_until
+                    and s.key <> all (p_not)
                     order by s.rank limit v_share for no key update skip locked
                 ) c
             ), turns as (
@@ -902,7 +904,8 @@ begin
         v_more := v_more or exists (
             select from unnest(p_agents) as n(agent) cross join lateral (
                 select from headway.sessions s
-                where s.lane = p_lanes[i] and s.agent = n.agent and s.ready_at <= p_until limit 1
+                where s.lane = p_lanes[i] and s.agent = n.agent and s.ready_at <= p_until
+                    and s.key <> all (p_not) limit 1
             ) x
         );
     end loop;
@@ -914,6 +917,7 @@ begin
             select array_agg(t.key) into v_some from (
                 select s.key from headway.sessions s
                 where s.lane = p_lanes[i] and s.agent = any (p_agents) and s.ready_at <= p_until
+                    and s.key <> all (p_not)
                 limit 1 for no key update
             ) t;
             if v_some is not null then
