@@ -688,7 +688,9 @@ class SharedStoreContract(Suite):
         assert (await view_of(a.store, root)).outcome == DONE
 
     @over_the_nodes
-    async def test_n14_what_an_attempt_had_started_ends_with_it_whatever_cut_it(self, cluster: Cluster) -> None:
+    async def test_n14_what_an_attempt_had_started_ends_with_it_whatever_cut_it(
+        self, cluster: Cluster
+    ) -> None:
         a, b = await cluster.pair()
         root, family = await self._family(a)
         child = await b.admit("child", **family)

@@ -139,7 +139,7 @@ class Settings(Value, frozen=True):
     """The memory store forgets the oldest finished runs beyond this number."""
     idle_sessions: Count = 1_000
     """How many sessions a node keeps at hand before it gives the idle ones among them back."""
-    result_size: Positive = 1024 * 1024
+    result_size: Positive = 4 * 1024 * 1024
     """The most bytes that a reply may have, as JSON, to be kept; a larger one fails its run."""
     lease: Length = 30 * SECOND
     """How long a node that shows no sign of life may act; then others take its work over (D-3)."""

@@ -178,11 +178,11 @@ def test_n15_a_reply_that_is_too_large_fails_its_own_run_only(
             return "x" * int(turn.text)
 
         async with hw:
-            sizes = (10, 3_000_000, 900_000)
+            sizes = (10, 5_000_000, 900_000)
             handles = [await hw.submit("a", str(size), session=str(size)) for size in sizes]
             outcomes = [await handle.wait() for handle in handles]
             assert [len(outcome.text) for outcome in outcomes] == [10, 0, 900_000]
-            assert "3,000,0" in outcomes[1].error
+            assert "5,000,0" in outcomes[1].error
             assert "result_size" in outcomes[1].error
 
     _run(test, address(tmp_path))
