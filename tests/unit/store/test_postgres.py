@@ -538,7 +538,7 @@ async def test_n17_a_claim_reads_few_rows_however_many_wait() -> None:
         agents = [AgentName("crowd"), AgentName("few"), AgentName("nobody")]
         async with connection.transaction():
             rows = await connection.fetch(
-                f"select * from {schema}.claim_v1($1, $2, $2, $3, $4, $5, 100, 1000, '{}')",
+                f"select * from {schema}.claim_v1($1, $2, $2, $3, $4, $5, 100, 1000, '{{}}')",
                 *(a.number, a.clock.now(), [MAIN], [10], agents),
             )
             read = await connection.fetchrow(
