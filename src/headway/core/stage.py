@@ -457,15 +457,15 @@ class Stage:
 
     def step_down(self, live: LiveRun) -> None:
         """The attempt is over, one way or the other: give back what it held."""
-        del self.attempts[live.ticket]
-        if self.untold:
-            self.untold.discard(live.ticket)
+        ticket = live.ticket
+        del self.attempts[ticket]
         live.ticket = 0
         session = live.session
         session.running.remove(live)
         if live.plain and not self.estimating:
             self.floor.free(live)
             return
+        self.untold.discard(ticket)
         self._silence(live)
         session.estimate = Estimate.UNKNOWN
         if live.yields:

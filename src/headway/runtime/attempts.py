@@ -20,6 +20,9 @@ from headway.runtime.ids import new_jitter
 from headway.runtime.replies import bounded, ending_of, reply_of
 from headway.turn import Runner, Turn, current_turn, with_note
 
+_SURELY_SMALL = 100
+"""A text of so few characters need not be measured."""
+
 Hook: TypeAlias = Callable[[Turn], object]
 
 
@@ -131,7 +134,9 @@ class Attempts:
                 ended = NotBegun()
             else:
                 reply = reply_of(await self.runners[turn.run.agent].run(turn))
-                ended = Done(bounded(reply, self._result_size))
+                if len(reply.text) > _SURELY_SMALL or reply.data is not None or reply.attachments:
+                    reply = bounded(reply, self._result_size)
+                ended = Done(reply)
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = ending_of(error)
             if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:

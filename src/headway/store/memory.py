@@ -340,7 +340,11 @@ class MemoryStore:
         while len(finished) > settings.retained_runs or (
             finished and finished[0].at + retention <= finish.at
         ):
-            self._forget(finished.popleft().run.id)
+            run_id = finished.popleft().run.id
+            if self._pinned:
+                self._forget(run_id)
+            else:
+                records.pop(run_id, None)
 
     def _remember(self, session: SessionKey, memory: SessionMemory) -> None:
         now = self._clock.now()
