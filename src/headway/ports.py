@@ -300,7 +300,7 @@ class Clock(Protocol):
     """The node's time."""
 
     def now(self) -> Instant:
-        """Near the wall clock, and never going backwards."""
+        """Near the wall clock. It may go back by moments; a kernel's time never does."""
         ...
 
     def elapsed(self) -> Instant:

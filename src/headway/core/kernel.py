@@ -565,7 +565,7 @@ class Kernel:
         self._refresh_all()
 
     def release_idle(self) -> None:
-        """Give idle sessions back to the store (S-4). To be called when all that was decided is stored."""
+        """Give idle sessions back to the store (S-4), after all that was decided about them."""
         self.stage.release_idle()
 
     # How attempts end.
