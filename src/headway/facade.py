@@ -93,8 +93,9 @@ class Headway:
         name: str | None = None,
     ) -> None:
         if store is None:
-            store = os.environ.get("HEADWAY_STORE") or MEMORY
-        self._store = check_store(store)
+            self._store = check_store(os.environ.get("HEADWAY_STORE") or MEMORY, "HEADWAY_STORE")
+        else:
+            self._store = check_store(store)
         self._name = name
         self._clock = clock
         settings = settings_from(os.environ) if settings is None else check_settings(settings)

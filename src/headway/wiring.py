@@ -26,7 +26,7 @@ _ADDRESSES = (
 )
 
 
-def check_store(url: str) -> str:
+def check_store(url: str, field: str = "store") -> str:
     """The store's address, if there can be such a store."""
     if isinstance(url, str):
         if url == MEMORY:
@@ -36,7 +36,7 @@ def check_store(url: str) -> str:
             return url
         if scheme in _POSTGRES and rest:
             return url
-    raise InvalidInput("store", _without_password(url), _ADDRESSES)
+    raise InvalidInput(field, _without_password(url), _ADDRESSES)
 
 
 def open_store(url: str, settings: Settings = _DEFAULTS, clock: Clock | None = None) -> Store:

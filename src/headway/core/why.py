@@ -103,17 +103,23 @@ def _window_end(live: LiveRun) -> Instant | None:
 
 
 def queue_status(
-    kernel: Kernel, key: SessionKey, memory: SessionMemory | None, route: Route | None
+    kernel: Kernel,
+    key: SessionKey,
+    memory: SessionMemory | None,
+    route: Route | None,
+    elsewhere: tuple[int, int] = (0, 0),
 ) -> str:
     """One line for `/queue status`: what runs, what waits, and by which settings.
 
-    `memory` is what the store knows of the session; it counts if nothing is known here.
+    `memory` and `elsewhere`, how many run and wait, are what the store knows of the session; they count if nothing
+    is known here.
     """
     session = kernel.stage.sessions.get(key)
+    running, waiting = elsewhere
     if session is not None:
         memory = session.memory
-    running = len(session.running) if session else 0
-    waiting = len(session.waiting) + session.buffered if session else 0
+        running = len(session.running)
+        waiting = len(session.waiting) + session.buffered
     settings = kernel.queue_settings(memory.options if memory else None, route)
     return (
         f"{running} running, {waiting} waiting; mode {settings.mode}, cap {settings.cap}, "

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from headway.core.actions import Done, Ended, Failed, NotBegun, Start
 from headway.core.kernel import Kernel
 from headway.model.errors import TurnOver
+from headway.model.outcome import Reply
 from headway.model.run import AgentName, Run, SessionKey
 from headway.model.words import Cut, Reason
 from headway.ports import Clock, Desk
@@ -20,7 +21,7 @@ from headway.runtime.ids import new_jitter
 from headway.runtime.replies import bounded, ending_of, reply_of
 from headway.turn import Runner, Turn, current_turn, with_note
 
-_SURELY_SMALL = 100
+_SURELY_SMALL = 1_000
 """A text of so few characters need not be measured."""
 
 Hook: TypeAlias = Callable[[Turn], object]
@@ -133,10 +134,11 @@ class Attempts:
             elif self.may_begin is not None and not self.may_begin():
                 ended = NotBegun()
             else:
-                reply = reply_of(await self.runners[turn.run.agent].run(turn))
-                if len(reply.text) > _SURELY_SMALL or reply.data is not None or reply.attachments:
-                    reply = bounded(reply, self._result_size)
-                ended = Done(reply)
+                result = await self.runners[turn.run.agent].run(turn)
+                if type(result) is str and len(result) <= _SURELY_SMALL:
+                    ended = Done(Reply(result))
+                else:
+                    ended = Done(bounded(reply_of(result), self._result_size))
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = ending_of(error)
             if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:

@@ -309,6 +309,9 @@ class Engine:
 
     def register(self, name: AgentName, runner: Runner | None, settings: AgentSettings) -> None:
         """An agent that runs here or, without a runner, on other nodes only."""
+        if runner is None and not self._durable:
+            what = "an agent of this process: a store in memory is shared with no other"
+            raise InvalidInput("remote_agent", name, f"{what} (HEADWAY_STORE names one that is)")
         if runner is not None:
             if self._loop is not None and not self._membership.number:
                 what = "there before the start: this process does not own the store"
@@ -563,7 +566,18 @@ class Engine:
 
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         memory = await self._store.memory_of(session)
-        return queue_status(self.kernel, session, memory, route)
+        elsewhere = (0, 0)
+        if self._durable and session not in self.kernel.stage.sessions:
+            elsewhere = await self._counts_of(session)
+        return queue_status(self.kernel, session, memory, route, elsewhere)
+
+    async def _counts_of(self, session: SessionKey) -> tuple[int, int]:
+        """How many runs of a session run and wait, as far as one page of each shows."""
+        counts = {
+            state: len((await self._store.list(RunQuery(session=session, state=state))).runs)
+            for state in (State.RUNNING, State.QUEUED, State.PENDING)
+        }
+        return counts[State.RUNNING], counts[State.QUEUED] + counts[State.PENDING]
 
     # Lanes and limits, live.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headway import Headway, Reason, StoreRefused, Turn
+from headway import Headway, InvalidInput, Reason, StoreRefused, Turn
 from headway.events import RunStarted
 
 
@@ -76,3 +76,37 @@ def test_n21_who_only_asks_leaves_the_file_to_who_has_the_agents(tmp_path: Path)
                 assert await handle.reply() == "FIRST"
 
     asyncio.run(main())
+
+
+def test_s5_queue_status_is_true_of_sessions_that_others_decide_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        url = f"sqlite:///{tmp_path / 'agents.db'}"
+        async with _working(url) as owner, _asking(url) as asker:
+            with owner.events() as events:
+                for _ in range(3):
+                    await asker.submit("slow", "x", session="s")
+                async for event in events:
+                    if isinstance(event, RunStarted):
+                        break
+            status = await asker.command("s", "/queue status")
+            assert status is not None
+            assert status.startswith("1 running, 2 waiting")
+            await asker.stop_all("s")
+
+    asyncio.run(main())
+
+
+def test_a_store_in_memory_has_no_other_nodes_that_could_run_an_agent() -> None:
+    async def main() -> None:
+        hw = Headway("memory://")
+        hw.remote_agent("support")
+        with pytest.raises(InvalidInput, match=r"remote_agent.*HEADWAY_STORE"):
+            await hw.start()
+
+    asyncio.run(main())
+
+
+def test_a_wrong_store_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWAY_STORE", "foo://x")
+    with pytest.raises(InvalidInput, match="HEADWAY_STORE"):
+        Headway()

@@ -51,7 +51,8 @@ class FileLock:
             raise StoreRefused(
                 self._store,
                 f"process {pid or 'unknown'} owns it already: a SQLite database has one owner",
-                "stop that process, or use PostgreSQL for many nodes",
+                "stop that process, or only send work from here (remote_agent), "
+                "or use PostgreSQL for many nodes",
             ) from None
         os.ftruncate(file, 0)
         os.lseek(file, 0, os.SEEK_SET)
