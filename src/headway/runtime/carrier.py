@@ -148,6 +148,8 @@ class Carrier:
         for answered in self.orders.values():
             if not answered.done():
                 answered.set_exception(NotRunning())
+                # Whoever gave the order may still be at giving it: then nobody looks here.
+                answered.exception()
         for handle in tuple(self.handles.values()):
             handle.settle(outcome)
         self.handles.clear()

@@ -743,7 +743,7 @@ begin
 
     if cardinality(p_c_ids) > 0 then
         update headway.queue q set cut = n.cut
-        from unnest(p_c_ids, p_c_cuts) as n(id, cut) where q.run = n.id;
+        from unnest(p_c_ids, p_c_cuts) as n(id, cut) where q.run = n.id and n.cut is not null;
         -- A new statement, so that it sees all descendants that came before the roots were locked (N-14).
         for v_row in
             select q.run, q.session, n.id as ancestor from unnest(p_c_ids, p_c_roots) as n(id, root)
