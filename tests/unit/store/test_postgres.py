@@ -176,10 +176,14 @@ async def test_a_server_that_is_not_there_is_unavailable_at_once() -> None:
 
 @on_a_loop
 async def test_a_user_who_may_not_create_the_schema_is_told_what_to_grant() -> None:
-    url = fresh_url()
+    schema = address_of(fresh_url()).schema
     server = own_server()
-    async with sql(url) as (connection, schema):
-        await connection.execute("create role humble login")
+    connection = await asyncpg.connect(
+        f"postgresql://postgres@{server.host}:{server.port}/postgres"
+    )
+    await connection.execute("drop role if exists humble")
+    await connection.execute("create role humble login")
+    await connection.close()
     humble = f"postgresql://humble@{server.host}:{server.port}/postgres?schema={schema}"
     with refused(StoreRefused, "humble", "grant"):
         await opens(humble)
