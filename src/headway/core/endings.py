@@ -6,6 +6,9 @@ from headway.model.words import Cut, Reason, State
 FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
 """After these a run does not live on; after the others it can still be stopped."""
 
+STOPS = frozenset({Reason.STOPPED, Reason.SUPERSEDED})
+"""Ends of waiting runs that take along what they had started (X-3)."""
+
 CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
     Cut.STOPPED: (State.CANCELLED, Reason.STOPPED),
     Cut.SUPERSEDED: (State.CANCELLED, Reason.SUPERSEDED),

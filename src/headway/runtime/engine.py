@@ -870,6 +870,8 @@ class Engine:
         self._quiet_down()
         if self._closed is not None and not self._closed.done():
             self._closed.set_exception(error)
+            # Most programs do not wait for the end: the event has said it loudly.
+            self._closed.exception()
 
     def _quiet_down(self) -> None:
         self.callbacks.stop()

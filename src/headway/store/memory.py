@@ -19,6 +19,7 @@ from headway.core.actions import (
     Start,
 )
 from headway.core.alarms import NEVER
+from headway.core.endings import FINAL_CUTS
 from headway.core.session import BLANK
 from headway.model.errors import InvalidInput
 from headway.model.outcome import Outcome
@@ -34,7 +35,7 @@ from headway.model.run import (
 from headway.model.settings import Limits, Settings
 from headway.model.time import Instant, Span
 from headway.model.views import NodeView, RunView, StoreStatus
-from headway.model.words import Cut, Source, State
+from headway.model.words import Source, State
 from headway.ports import (
     KEPT,
     Admission,
@@ -55,9 +56,6 @@ from headway.store.keys import UNSUCCESSFUL, Key, is_freed, keys_of, was_handled
 _LONGEST_NUMBER = 18
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
-
-_ENDING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
-"""Cuts that end their run; after the others it only waits again, so it is not being cancelled (T-5)."""
 
 
 _Record: TypeAlias = Run | Start | Enqueue | Finish
@@ -303,7 +301,7 @@ class MemoryStore:
                 self._cancelling.discard(run.id)
             case Merge(run=run):
                 self._records[run.id] = run
-            case CancelAttempt(run=run, cut=cut) if cut in _ENDING_CUTS:
+            case CancelAttempt(run=run, cut=cut) if cut in FINAL_CUTS:
                 self._cancelling.add(run.id)
             case Deliver(delivery):
                 self._outbox.setdefault(delivery.id, (delivery.first_at, delivery))

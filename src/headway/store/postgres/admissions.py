@@ -29,15 +29,6 @@ class Asked(NamedTuple):
     answer: "asyncio.Future[Admission]"
 
 
-def rank_of(run: Run, settings: Settings) -> int:
-    """Lower goes first: each step of priority weighs as much as `ageing` of waiting (F-3, N-17)."""
-    return ready_at(run) + run.priority * settings.ageing
-
-
-def ready_at(run: Run) -> Instant:
-    return run.submitted_at if run.due_at is None else run.due_at
-
-
 class AdmissionBatch:
     """Runs in columns, as the functions `admit_v1` and `admit_checked_v1` take them."""
 

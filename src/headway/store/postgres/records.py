@@ -22,6 +22,7 @@ from headway.core.actions import (
     Steer,
     Unsteer,
 )
+from headway.core.endings import FINAL_CUTS, STOPS
 from headway.core.session import BLANK
 from headway.model.outcome import Outcome
 from headway.model.places import StopAll
@@ -38,17 +39,13 @@ from headway.store.codec import (
     encode_standing,
 )
 from headway.store.keys import was_handled
-from headway.store.postgres.admissions import BETWEEN, rank_of, ready_at
+from headway.store.postgres.admissions import BETWEEN
+from headway.store.ranks import rank_of, ready_at
 
 _TASK = Source.TASK
-_STOPS = frozenset({Reason.STOPPED, Reason.SUPERSEDED})
-"""Ends of waiting runs that take along what they had started."""
 _MOST_BYTES = 4_000_000
 _ALL_OF_IT = "*"
 """Instead of a run: everything that a session's runs have started (X-3)."""
-_ENDING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
-"""Cuts that end their run, so that nothing of it may go on."""
-
 UNSTORABLE = Outcome(State.FAILED, Reason.ERROR, error="what the agent returned cannot be stored")
 """Instead of an outcome that no database takes: the run has ended all the same."""
 
@@ -191,7 +188,7 @@ def _add_finish(batch: RecordBatch, finish: Finish) -> None:
         batch.for_all = True
     if run.overflow:
         _add_body(batch, run)
-    if outcome.reason in _STOPS and finish.started_at is not None:
+    if outcome.reason in STOPS and finish.started_at is not None:
         batch.rare = True
         _append(batch.cancels, (run.id, run.root or run.session, Cut.STOPPED))
 
@@ -237,7 +234,7 @@ def _add_rare(batch: RecordBatch, action: Action, settings: Settings) -> None:
             _add_merge(batch, action, settings)
         case CancelAttempt(run=run, cut=cut):
             # Whatever the cut, what the attempt had started ends with it; but it may not end the run itself.
-            ends = cut if cut in _ENDING_CUTS else None
+            ends = cut if cut in FINAL_CUTS else None
             _append(batch.cancels, (run.id, run.root or run.session, ends))
         case Steer(message=run):
             batch.steers.append(run.id)

@@ -20,8 +20,9 @@ from headway.store.codec import (
     encode_run,
 )
 from headway.store.keys import UNSUCCESSFUL, keys_of
+from headway.store.ranks import rank_of, ready_at
 from headway.store.sqlite.database import Column, Database
-from headway.store.sqlite.node import Node, rank_of, ready_at
+from headway.store.sqlite.node import Node
 
 _FULL = Outcome(State.REJECTED, Reason.QUEUE_FULL)
 _STOPPED = Outcome(State.CANCELLED, Reason.STOPPED)

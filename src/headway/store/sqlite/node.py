@@ -1,6 +1,6 @@
 """Who this store object acts for, and what its jobs tell others."""
 
-from headway.model.run import Run, SessionKey
+from headway.model.run import SessionKey
 from headway.model.settings import Limits, Settings
 from headway.model.time import Instant
 from headway.ports import Hint
@@ -41,12 +41,3 @@ class Node:
     def take_hints(self) -> set[tuple[int, Hint]]:
         hints, self._hints = self._hints, set()
         return hints
-
-
-def ready_at(run: Run) -> Instant:
-    return run.submitted_at if run.due_at is None else run.due_at
-
-
-def rank_of(run: Run, settings: Settings) -> int:
-    """Lower goes first: each step of priority weighs as much as `ageing` of waiting (F-3, N-17)."""
-    return ready_at(run) + run.priority * settings.ageing

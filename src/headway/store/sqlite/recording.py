@@ -19,12 +19,13 @@ from headway.core.actions import (
     Start,
     Steer,
 )
+from headway.core.endings import FINAL_CUTS, STOPS
 from headway.core.session import BLANK
 from headway.model.outcome import Outcome
 from headway.model.places import Cancel, Order, StopAll
 from headway.model.run import Run, RunId, SessionKey
 from headway.model.time import Instant
-from headway.model.words import Cut, Reason, State
+from headway.model.words import Reason, State
 from headway.ports import KEPT, Hint, Recorded
 from headway.store.codec import (
     decode_run,
@@ -37,6 +38,7 @@ from headway.store.codec import (
     encode_standing,
 )
 from headway.store.keys import is_freed, keys_of, was_handled
+from headway.store.ranks import rank_of, ready_at
 from headway.store.sqlite.database import Column, Database, is_of_one_job
 from headway.store.sqlite.intake import (
     Session,
@@ -47,7 +49,7 @@ from headway.store.sqlite.intake import (
     root_name,
     run_row,
 )
-from headway.store.sqlite.node import Node, rank_of, ready_at
+from headway.store.sqlite.node import Node
 
 _Kept: TypeAlias = (
     Start
@@ -64,9 +66,6 @@ _Kept: TypeAlias = (
 """Actions that change what is kept. The others are for the runtime only."""
 
 _KEPT_KINDS = frozenset(_Kept.__args__)
-_STOPS = frozenset({Reason.STOPPED, Reason.SUPERSEDED})
-"""Ends of waiting runs that take along what they had started."""
-_ENDS_THE_RUN = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT})
 
 _read_numbers = msgspec.json.Decoder(list[tuple[RunId, int]]).decode
 
@@ -213,7 +212,7 @@ class _Recording:
                 database.run("leave_offspring", ancestor, number)
             if run.merged_from:
                 self._node.hint_all(Hint.ENDED)
-            if outcome.reason in _STOPS and finish.started_at is not None:
+            if outcome.reason in STOPS and finish.started_at is not None:
                 self._stopped.append(run.id)
         if not self._node.alone:
             for (asker,) in database.read("askers", places, before=(self._node.id,)):
@@ -313,7 +312,7 @@ class _Recording:
             case Merge(run=run, seq=seq):
                 self._merge(run, seq)
             case CancelAttempt(run=run, cut=cut):
-                if cut in _ENDS_THE_RUN and run.id in self._numbers:
+                if cut in FINAL_CUTS and run.id in self._numbers:
                     self._database.run("mark_cut", cut, self._numbers[run.id])
                 # Whatever the cut, what the attempt had started ends with it.
                 self._stopped.append(run.id)
