@@ -38,6 +38,8 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         if (variable := f"HEADWAY_{name.upper()}") in environment
     }
     settings = Settings(lanes=MappingProxyType(lanes), limits=limits)
+    if zone := environment.get("HEADWAY_TZ"):
+        settings = msgspec.structs.replace(settings, tz=zone)
     return msgspec.structs.replace(settings, **spans)
 
 

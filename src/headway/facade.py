@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from types import MappingProxyType, TracebackType
-from typing import Self, TypedDict, TypeVar, Unpack, assert_never
+from typing import Self, TypeAlias, TypedDict, TypeVar, Unpack, assert_never
 
 import msgspec
 
@@ -20,25 +20,31 @@ from headway.core.request import (
     queue_options,
     whole_number,
 )
+from headway.core.schedule import zone_name
+from headway.heartbeats import HeartbeatOptions, Heartbeats, read_heartbeat
+from headway.jobs import JobOptions, Jobs, check_job
 from headway.model.errors import InvalidInput, NotRunning, UnknownName, UnknownOption
+from headway.model.heartbeat import HeartbeatSettings
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, RunId, SessionKey
 from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits, Settings
 from headway.model.time import instant_of, span
 from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
 from headway.model.words import State
-from headway.ports import Clock, RunPage, RunQuery
+from headway.ports import Channel, Clock, RunPage, RunQuery
 from headway.runners.function import AgentFunction
 from headway.runtime.attempts import Hook
 from headway.runtime.bus import Listener
 from headway.runtime.callbacks import TokenEstimate, WaitCallback
-from headway.runtime.courier import Channel
+from headway.runtime.courier import Sends
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
 from headway.turn import Runner
 from headway.wiring import MEMORY, build_engine, build_runner, check_store, node_name
 
 SomeFunction = TypeVar("SomeFunction", bound=AgentFunction)
-SomeChannel = TypeVar("SomeChannel", bound=Channel)
+SomeChannel = TypeVar("SomeChannel", bound=Sends)
+JobFunction: TypeAlias = Callable[[], object]
+SomeJobFunction = TypeVar("SomeJobFunction", bound=JobFunction)
 SomeHook = TypeVar("SomeHook", bound=Hook)
 SomeCallback = TypeVar("SomeCallback", bound=WaitCallback)
 SomeEstimate = TypeVar("SomeEstimate", bound=TokenEstimate)
@@ -107,15 +113,21 @@ class Headway:
             }
             merged = MappingProxyType({**settings.lanes, **checked})
             settings = msgspec.structs.replace(settings, lanes=merged)
+        zone_name(settings.tz, "settings.tz")
         self.settings = settings
         self._agents: dict[AgentName, tuple[Runner | None, AgentSettings]] = {}
-        self._channels: dict[str, Channel | None] = {}
+        self._channels: dict[str, Channel | Sends | None] = {}
+        self._functions: dict[str, JobFunction] = {}
+        self._declared: list[dict[str, object]] = []
+        self._heartbeats: dict[AgentName, HeartbeatSettings] = {}
         self._before: list[Hook] = []
         self._on_wait: list[WaitCallback] = []
         self._estimate: TokenEstimate | None = None
         self._engine: Engine | None = None
         self._entered = 0
         """How many `async with` blocks are open; the last one to end closes."""
+        self.jobs = Jobs(self._running, lambda: self.settings.tz)
+        self.heartbeats = Heartbeats(self._running, lambda: self.settings.tz)
 
     # Registering.
 
@@ -148,12 +160,17 @@ class Headway:
         def register(function: SomeChannel) -> SomeChannel:
             if not callable(function):
                 raise InvalidInput("channel", function, "a function that takes a Delivery")
-            self._channels[name] = function
-            if self._engine is not None:
-                self._engine.add_channel(name, function)
+            self.add_channel(name, function)
             return function
 
         return register
+
+    def add_channel(self, name: str, channel: Channel | Sends) -> None:
+        """Register a channel that also shows typing, such as those of `headway.channels`."""
+        check_option("lane", name)
+        self._channels[name] = channel
+        if self._engine is not None:
+            self._engine.add_channel(name, channel)
 
     def remote_channel(self, name: str) -> None:
         """A channel that only other nodes deliver to: replies for it go into the outbox here."""
@@ -161,6 +178,84 @@ class Headway:
         self._channels[name] = None
         if self._engine is not None:
             self._engine.add_channel(name, None)
+
+    # Over time.
+
+    def cron(
+        self, expression: str, *, agent: str, name: str | None = None, **options: Unpack[JobOptions]
+    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
+        """Ask an agent again and again, when the wall clock of `tz` matches: `0 9 * * 1-5`, `@daily`.
+
+        The function is called when a firing starts, and its text is what the agent is told; if it returns None,
+        the agent is not woken.
+        """
+        return self._declare("cron", expression, agent, name, options)
+
+    def every(
+        self,
+        period: Duration,
+        *,
+        agent: str,
+        name: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
+        """Ask an agent again and again, after each period: `30m`. Without drift, whatever becomes of each time."""
+        return self._declare("every", period, agent, name, options)
+
+    def at(
+        self,
+        when: str | datetime,
+        *,
+        agent: str,
+        name: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
+        """Ask an agent once: at an instant, or at what a person means by `tomorrow 9am`."""
+        return self._declare("at", when, agent, name, options)
+
+    def _declare(
+        self, kind: str, when: object, agent: str, name: str | None, options: JobOptions
+    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
+        self._not_yet_started(kind)
+
+        def declare(function: SomeJobFunction) -> SomeJobFunction:
+            called = name or function.__name__
+            fields: dict[str, object] = {**options, kind: when, "agent": agent, "name": called}
+            if not {"text", "command", "function"} & fields.keys():
+                asked = f"{agent}/{called}"
+                self.function(asked)(function)
+                fields["function"] = asked
+            check_job(fields, self.settings.tz)
+            self._declared.append(fields)
+            return function
+
+        return declare
+
+    def function(self, name: str) -> Callable[[SomeJobFunction], SomeJobFunction]:
+        """Give jobs a function to name: the gate that decides whether to wake, or the text of a firing."""
+        check_option("session", name)
+
+        def register(function: SomeJobFunction) -> SomeJobFunction:
+            if not callable(function):
+                raise InvalidInput("function", function, "a function without arguments")
+            if name in self._functions:
+                raise InvalidInput("function", name, "a name that is not taken yet")
+            self._functions[name] = function
+            if self._engine is not None:
+                self._engine.looks.functions[name] = function
+            return function
+
+        return register
+
+    def heartbeat(self, agent: str, **options: Unpack[HeartbeatOptions]) -> None:
+        """Wake an agent from time to time to look after its checklist; it says only what is worth it (H-1)."""
+        self._not_yet_started("heartbeat")
+        self._heartbeats[agent_name(agent)] = read_heartbeat(options, self.settings.tz)
+
+    def _not_yet_started(self, what: str) -> None:
+        if self._engine is not None:
+            also = "hw.heartbeats.set" if what == "heartbeat" else "hw.jobs.add"
+            raise InvalidInput(what, "declared", f"declared before the start; later: await {also}")
 
     def add_agent(
         self, name: str, runner: Runner | None, settings: AgentSettings | None = None
@@ -243,8 +338,21 @@ class Headway:
         engine.callbacks.on_wait = self._on_wait
         if self._estimate is not None:
             engine.set_estimate(self._estimate)
+        engine.looks.functions.update(self._functions)
         await engine.start()
         self._engine = engine
+        try:
+            await self._declare_all(engine)
+        except BaseException:
+            await self.close(0)
+            raise
+
+    async def _declare_all(self, engine: Engine) -> None:
+        """What the program says about time is in the store, whichever node was first."""
+        for fields in self._declared:
+            await engine.jobs.declare(fields, self.settings.tz)
+        for agent, settings in self._heartbeats.items():
+            await engine.jobs.declare_heartbeat(agent, settings)
 
     async def drain(self, grace: Duration | None = None) -> None:
         """Refuse new work, let running work finish within the grace, cut the rest (L-5)."""
@@ -440,6 +548,9 @@ class Headway:
     @property
     def engine(self) -> Engine:
         """The running engine. Most programs never need it."""
+        return self._running()
+
+    def _running(self) -> Engine:
         if self._engine is None:
             raise NotRunning
         return self._engine

@@ -6,12 +6,22 @@ its epoch with every write, and stops what a store says is no longer its own.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from headway.core.actions import Action, Stopped
+from headway.model.job import Advance, Entry, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Delivery, Holding, Order
-from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
+from headway.model.run import (
+    AgentName,
+    JobId,
+    LaneName,
+    Route,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
 from headway.model.settings import Limits
 from headway.model.time import Instant, Span
 from headway.model.value import Value
@@ -107,6 +117,8 @@ class Hint(Word):
     """Runs that this node asked for have ended, its orders were answered, or something is in the outbox."""
     SLOTS = "slots"
     """Slots of a lane's cluster limit were freed, or are wanted."""
+    JOBS = "jobs"
+    """Jobs were added, changed or removed: the next instant may be another (C-12)."""
     ALL = "all"
     """Hints may have been lost: look at everything."""
 
@@ -125,6 +137,65 @@ class RunPage(Value, frozen=True):
     """One page of runs, and the cursor of the next one."""
 
     runs: tuple[RunView, ...]
+    cursor: str | None = None
+
+
+class JobQuery(Value, frozen=True):
+    """Which jobs to list: by agent and name, after the cursor."""
+
+    agent: str | None = None
+    enabled: bool | None = None
+    heartbeats: bool | None = False
+    """Only jobs, or with True only heartbeats, or with None both."""
+    limit: int = 100
+    cursor: str | None = None
+
+
+class JobPage(Value, frozen=True):
+    """One page of jobs, and the cursor of the next one."""
+
+    jobs: tuple[JobRecord, ...]
+    cursor: str | None = None
+
+
+class DueJobs(Value, frozen=True):
+    """Jobs about which something must be done now."""
+
+    jobs: tuple[JobRecord, ...] = ()
+    next_at: Instant | None = None
+    """When the next one will be due that is not among these."""
+    more: bool = False
+    """Whether more are due than were asked for."""
+
+
+class LogQuery(Value, frozen=True):
+    """Which lines of the log: the newest first, after the cursor."""
+
+    job: JobId | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+
+class LogPage(Value, frozen=True):
+    """One page of the log, and the cursor of the next one."""
+
+    entries: tuple[Entry, ...]
+    cursor: str | None = None
+
+
+class LetterQuery(Value, frozen=True):
+    """Which deliveries to list, the oldest first, after the cursor."""
+
+    dead: bool = True
+    channel: str | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+
+class LetterPage(Value, frozen=True):
+    """One page of deliveries, and the cursor of the next one."""
+
+    letters: tuple[Delivery, ...]
     cursor: str | None = None
 
 
@@ -277,9 +348,81 @@ class Outbox(Protocol):
         """It was delivered; or with `again_at` it is due again then; or with only an error it is a dead letter."""
         ...
 
+    async def letters(self, query: LetterQuery) -> LetterPage:
+        """What is in the outbox: with `dead`, what was given up, else what waits. The oldest first."""
+        ...
 
-class Store(Ledger, Roll, Outbox, Protocol):
-    """Remembers runs, and who decides for each session."""
+    async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
+        """A dead letter is due again, as if it were new. False: there is none of this id."""
+        ...
+
+    async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
+        """Where the latest message of each of these agents came from; an older note never replaces a newer one."""
+        ...
+
+    async def last_route(self, agent: AgentName) -> Route | None: ...
+
+
+class Timetable(Protocol):
+    """The part of a store that keeps jobs, where each stands in time, and the log of their firings.
+
+    Who decides about a job has read it before, and names the version that he read: if the job has changed since,
+    or another node was quicker, nothing is kept. So a firing needs no lock, and happens once (C-5).
+    """
+
+    async def add_job(self, job: Job, ticking: Ticking) -> bool:
+        """Keep a new job with version 1. False: its agent has a job of this name, or the id is taken."""
+        ...
+
+    async def change_job(self, job: Job, ticking: Ticking) -> bool:
+        """Keep a changed job whose version still is `ticking.version`, and count it up. False: it is not.
+
+        A change of name that another job of the agent has is refused with `InvalidInput("name", …)`.
+        """
+        ...
+
+    async def remove_job(self, job_id: JobId) -> bool:
+        """Forget a job; its log stays (C-10). False: there is none of this id."""
+        ...
+
+    async def find_job(self, job_id: JobId) -> JobRecord | None: ...
+
+    async def find_job_named(self, agent: AgentName, name: str) -> JobRecord | None: ...
+
+    async def list_jobs(self, query: JobQuery) -> JobPage: ...
+
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        """Enabled jobs whose `ticking.due_at` has come, the earliest first, and when the next one's will.
+
+        Jobs that need what is not among the abilities are for other nodes. Records come without `last`.
+        """
+        ...
+
+    async def settled_jobs(self, most: int) -> Sequence[JobRecord]:
+        """Enabled jobs that will not fire again by themselves: some are to be deleted once their run has ended."""
+        ...
+
+    async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+        """In one transaction for each job: its runs, lines of its log, what is to be said, and where it stands.
+
+        The runs are admitted as `admit` does. None: the job is not what it was when this was decided; nothing of
+        it was kept, its neighbours are. Other nodes are told when a job is due earlier than they know.
+        """
+        ...
+
+    async def job_log(self, query: LogQuery) -> LogPage:
+        """The log of one job or of all, the newest first; with the state and outcome of each run still known."""
+        ...
+
+    async def keep_text(self, name: str, text: str | None) -> None:
+        """Keep a text under a name, such as an agent's checklist; None forgets it."""
+        ...
+
+    async def text(self, name: str) -> str | None: ...
+
+
+class Store(Ledger, Roll, Outbox, Timetable, Protocol):
+    """Remembers runs, who decides for each session, what is to be said, and what is to happen when."""
 
     async def open(self, hear: Callable[[Hint], None] | None = None) -> None:
         """Get ready; hints of other nodes go to `hear`. Raises `Unavailable` with the reason if that cannot be."""
@@ -296,11 +439,32 @@ class Store(Ledger, Roll, Outbox, Protocol):
         ...
 
 
+@runtime_checkable
+class Channel(Protocol):
+    """Where messages come from and replies go.
+
+    A delivery without text and attachments means that nothing more comes: whoever shows that an agent is typing
+    ends it (S-10).
+    """
+
+    async def send(self, delivery: Delivery) -> None:
+        """Deliver it; its id may come again. Raises if it could not, `Permanent` if it never can be delivered."""
+        ...
+
+    async def typing(self, route: Route, on: bool) -> None:
+        """Show that an agent is at work there, or no longer. Best effort."""
+        ...
+
+
 class Clock(Protocol):
     """The node's time."""
 
     def now(self) -> Instant:
         """Near the wall clock. It may go back by moments; a kernel's time never does."""
+        ...
+
+    def wall(self) -> Instant:
+        """The wall clock that jobs go by: the same for all nodes of a store, and it may be set back or forward."""
         ...
 
     def elapsed(self) -> Instant:

@@ -12,10 +12,10 @@ import msgspec
 from headway.core.actions import Start
 from headway.model.errors import InvalidInput, TurnOver, WouldDeadlock
 from headway.model.outcome import Attachment
-from headway.model.run import AgentName, Route, Run, RunId, Sender, SessionKey
+from headway.model.run import AgentName, JobId, Route, Run, RunId, Sender, SessionKey
 from headway.model.time import as_datetime
 from headway.model.value import Value
-from headway.model.words import Cut
+from headway.model.words import Cut, Source
 from headway.ports import Desk, SubRun
 
 Result = TypeVar("Result")
@@ -121,7 +121,19 @@ class Turn(msgspec.Struct, eq=False):
 
     @property
     def session(self) -> SessionKey:
-        return self.run.session
+        """The conversation that this turn belongs to. A firing may have a fresh one each time (C-1)."""
+        firing = self.run.firing
+        return SessionKey(firing.session) if firing and firing.session else self.run.session
+
+    @property
+    def job(self) -> JobId | None:
+        """The job that made this run, if one did."""
+        return None if self.run.firing is None else self.run.firing.job
+
+    @property
+    def is_heartbeat(self) -> bool:
+        """Whether the agent was woken by its heartbeat: it answers HEARTBEAT_OK if nothing needs attention."""
+        return self.run.source is Source.HEARTBEAT
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:

@@ -5,8 +5,14 @@ import pytest
 pytest.register_assert_rewrite(
     "tests.contract.cluster",
     "tests.contract.durable_contract",
+    "tests.contract.durable_timetable_contract",
+    "tests.contract.job_machine",
     "tests.contract.machine",
+    "tests.contract.outbox_contract",
     "tests.contract.shared_contract",
+    "tests.contract.shared_timetable_contract",
     "tests.contract.store_contract",
+    "tests.contract.timekeeper",
+    "tests.contract.timetable_contract",
     "tests.contract.world",
 )

@@ -82,7 +82,7 @@ CUTS = (Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT, Cut.PREEMPTED,
 picks = st.integers(0, 1_000)
 
 
-class _Live:
+class Live:
     """An unfinished run, as the machine decided about it."""
 
     def __init__(self, run: Run, seqs: tuple[int, int]) -> None:
@@ -102,7 +102,7 @@ class _Session:
         self.key = key
         self.epochs = epochs
         self.seen = (0, 0)
-        self.lives: list[_Live] = []
+        self.lives: list[Live] = []
         self.released = False
         """Its release is in the batch that is not stored yet."""
 
@@ -221,7 +221,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.runs[run.id] = run
         if run.message_id is not None or run.idempotency_key is not None:
             self.keyed.append(run.id)
-        held.lives.append(_Live(run, held.seen))
+        held.lives.append(Live(run, held.seen))
 
     @rule(session=st.sampled_from(SESSIONS), stop=st.booleans(), pick=picks)
     def order(self, session: str, stop: bool, pick: int) -> None:
@@ -298,7 +298,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._enqueue(*self._pick(pick, running=False), wait, None, ended=False)
 
     def _enqueue(
-        self, held: _Session, live: _Live, wait: Span, cut: Cut | None, *, ended: bool
+        self, held: _Session, live: Live, wait: Span, cut: Cut | None, *, ended: bool
     ) -> None:
         until = self.clock.now() + wait if wait else None
         state = State.PENDING if wait else State.QUEUED
@@ -335,7 +335,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._decide(lambda side: Merge(whole, held.epochs[side], seen[side]))
         for part in parts:
             self._end(held, part, Outcome(State.CANCELLED, Reason.MERGED, into=whole.id))
-        held.lives.append(_Live(whole, seen))
+        held.lives.append(Live(whole, seen))
 
     @precondition(lambda self: self._lives(running=True))
     @rule(pick=picks)
@@ -361,7 +361,7 @@ class StoreMachine(RuleBasedStateMachine):
             if part in self.keyed:
                 self._send_again(part, retry=False)
 
-    def _takers(self) -> list[tuple[_Session, _Live]]:
+    def _takers(self) -> list[tuple[_Session, Live]]:
         lives = self._lives(running=False) + self._lives(running=True)
         return [(held, live) for held, live in lives if live.run.id in self.taken_over]
 
@@ -400,7 +400,7 @@ class StoreMachine(RuleBasedStateMachine):
         """The sessions about which the machine may decide."""
         return [held for held in self.sessions.values() if not held.released]
 
-    def _lives(self, *, running: bool) -> list[tuple[_Session, _Live]]:
+    def _lives(self, *, running: bool) -> list[tuple[_Session, Live]]:
         return [
             (held, live)
             for held in self._held()
@@ -408,11 +408,11 @@ class StoreMachine(RuleBasedStateMachine):
             if (live.slot is not None) is running
         ]
 
-    def _pick(self, pick: int, *, running: bool) -> tuple[_Session, _Live]:
+    def _pick(self, pick: int, *, running: bool) -> tuple[_Session, Live]:
         lives = self._lives(running=running)
         return lives[pick % len(lives)]
 
-    def _end(self, held: _Session, live: _Live, outcome: Outcome) -> None:
+    def _end(self, held: _Session, live: Live, outcome: Outcome) -> None:
         held.lives.remove(live)
         now = self.clock.now()
         self.ended[live.run.id] = now

@@ -1,14 +1,15 @@
 """The state machine finds nothing where there is nothing, and each of these faults."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from msgspec.structs import replace
 
-from headway import Outcome, Settings, State
+from headway import Outcome, Route, Settings, State
 from headway.core.actions import (
     Action,
     CancelAttempt,
@@ -20,10 +21,25 @@ from headway.core.actions import (
     Remember,
     Start,
 )
-from headway.model.run import Run, RunId
-from headway.model.time import MINUTE, SECOND
-from headway.ports import Clock, Recorded, RunPage, RunQuery
+from headway.model.job import Advance, Job, JobRecord, Ticking
+from headway.model.places import Delivery
+from headway.model.run import AgentName, JobId, Run, RunId
+from headway.model.time import MINUTE, SECOND, Instant
+from headway.ports import (
+    Admission,
+    Clock,
+    DueJobs,
+    JobPage,
+    JobQuery,
+    LetterQuery,
+    LogPage,
+    LogQuery,
+    Recorded,
+    RunPage,
+    RunQuery,
+)
 from headway.store.memory import MemoryStore
+from tests.contract.job_machine import JobMachine
 from tests.contract.machine import StoreMachine
 from tests.contract.world import Maker
 
@@ -48,8 +64,20 @@ def machine_over(maker: Maker) -> type[StoreMachine]:
     return Machine
 
 
-def test_it_finds_nothing_in_the_memory_store_itself() -> None:
-    run_state_machine_as_test(machine_over(MemoryStore), settings=settings(TRIED, max_examples=50))
+def job_machine_over(maker: Maker) -> type[StoreMachine]:
+    class Machine(JobMachine):
+        @contextmanager
+        def database(self) -> Iterator[Maker]:
+            yield maker
+
+    return Machine
+
+
+@pytest.mark.parametrize("over", [machine_over, job_machine_over])
+def test_it_finds_nothing_in_the_memory_store_itself(
+    over: Callable[[Maker], type[StoreMachine]],
+) -> None:
+    run_state_machine_as_test(over(MemoryStore), settings=settings(TRIED, max_examples=50))
 
 
 class _ShortKeys(MemoryStore):
@@ -134,3 +162,153 @@ FAULTS: dict[str, Maker] = {
 def test_it_finds_a_store_that(fault: str) -> None:
     with pytest.raises(AssertionError):
         run_state_machine_as_test(machine_over(FAULTS[fault]), settings=TRIED)
+
+
+class _AdvancesByAnyVersion(MemoryStore):
+    async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+        known = [await self.find_job(advance.job) for advance in advances]
+        return await super().advance(
+            [
+                advance if record is None else replace(advance, version=record.ticking.version)
+                for advance, record in zip(advances, known, strict=True)
+            ]
+        )
+
+
+class _ChangesByAnyVersion(MemoryStore):
+    async def change_job(self, job: Job, ticking: Ticking) -> bool:
+        record = await self.find_job(job.id)
+        if record is not None:
+            ticking = replace(ticking, version=record.ticking.version)
+        return await super().change_job(job, ticking)
+
+
+class _FiresTwice(MemoryStore):
+    async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+        self._log._fired.clear()
+        return await super().advance(advances)
+
+
+class _FiresForAllNodes(MemoryStore):
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        return await super().due_jobs(now, most, ("function:look", "agent:a", "agent:b"))
+
+
+class _FiresLate(MemoryStore):
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        return await super().due_jobs(now - 1, most, abilities)
+
+
+class _SleepsTooLong(MemoryStore):
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        due = await super().due_jobs(now, most, abilities)
+        return due if due.jobs else replace(due, next_at=None)
+
+
+def _advancing(change: Callable[[Advance], Advance]) -> Maker:
+    """A store that keeps something else than was decided."""
+
+    class Changing(MemoryStore):
+        async def advance(
+            self, advances: Sequence[Advance]
+        ) -> Sequence[tuple[Admission, ...] | None]:
+            return await super().advance(list(map(change, advances)))
+
+    return Changing
+
+
+class _SaysTwice(MemoryStore):
+    async def record(self, actions: Sequence[Action]) -> Recorded:
+        return await super().record(
+            [
+                Deliver(replace(one.delivery, once="")) if isinstance(one, Deliver) else one
+                for one in actions
+            ]
+        )
+
+
+class _RemembersTooLong(MemoryStore):
+    async def record(self, actions: Sequence[Action]) -> Recorded:
+        return await super().record(
+            [
+                Deliver(replace(one.delivery, once_until=one.delivery.once_until + 1))
+                if isinstance(one, Deliver)
+                else one
+                for one in actions
+            ]
+        )
+
+
+class _BuriesLetters(MemoryStore):
+    async def settle_delivery(
+        self, delivery: Delivery, again_at: Instant | None = None, error: str = ""
+    ) -> None:
+        await super().settle_delivery(delivery, again_at, "" if again_at is None else error)
+
+
+class _RetriesNothing(MemoryStore):
+    async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
+        page = await self.letters(LetterQuery(limit=1_000))
+        return any(letter.id == delivery_id for letter in page.letters)
+
+
+class _SkipsLines(MemoryStore):
+    async def job_log(self, query: LogQuery) -> LogPage:
+        page = await super().job_log(query)
+        if page.cursor is None:
+            return page
+        return LogPage(page.entries, str(int(page.cursor) - 1))
+
+
+class _ForgetsLinesTooSoon(MemoryStore):
+    async def prune(self, most: int) -> int:
+        self._log.prune(self._clock.now() - self._settings.retention + SECOND)
+        return await super().prune(most)
+
+
+class _TakesOldRoutes(MemoryStore):
+    async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
+        self._outbox._routes.clear()
+        await super().note_routes(routes, at)
+
+
+class _TellsNoEndings(MemoryStore):
+    async def find_job(self, job_id: JobId) -> JobRecord | None:
+        record = await super().find_job(job_id)
+        return None if record is None else replace(record, last=None)
+
+
+class _ListsOtherBeats(MemoryStore):
+    async def list_jobs(self, query: JobQuery) -> JobPage:
+        return await super().list_jobs(replace(query, heartbeats=query.heartbeats or None))
+
+
+JOB_FAULTS: dict[str, Maker] = {
+    "advances by any version": _AdvancesByAnyVersion,
+    "changes by any version": _ChangesByAnyVersion,
+    "fires twice": _FiresTwice,
+    "fires for all nodes": _FiresForAllNodes,
+    "fires late": _FiresLate,
+    "sleeps too long": _SleepsTooLong,
+    "forgets notices": _advancing(lambda one: replace(one, notices=())),
+    "forgets lines": _advancing(
+        lambda one: replace(one, entries=tuple(line for line in one.entries if line.run_id))
+    ),
+    "keeps what is done": _advancing(lambda one: replace(one, delete=False)),
+    "pauses nothing": _advancing(lambda one: replace(one, enabled=True)),
+    "says twice": _SaysTwice,
+    "remembers too long": _RemembersTooLong,
+    "buries letters": _BuriesLetters,
+    "retries nothing": _RetriesNothing,
+    "skips lines": _SkipsLines,
+    "forgets lines too soon": _ForgetsLinesTooSoon,
+    "takes old routes": _TakesOldRoutes,
+    "tells no endings": _TellsNoEndings,
+    "lists other beats": _ListsOtherBeats,
+}
+
+
+@pytest.mark.parametrize("fault", JOB_FAULTS)
+def test_with_jobs_it_finds_a_store_that(fault: str) -> None:
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(job_machine_over(JOB_FAULTS[fault]), settings=TRIED)

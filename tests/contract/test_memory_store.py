@@ -7,15 +7,23 @@ from headway import Settings, State
 from headway.model.time import MINUTE
 from headway.store.memory import MemoryStore
 from headway.testing import VirtualClock
+from tests.contract.outbox_contract import OutboxContract
 from tests.contract.store_contract import StoreContract
-from tests.contract.world import Maker, World, over_the_store
+from tests.contract.timetable_contract import TimetableContract
+from tests.contract.world import Maker, Suite, World, over_the_store
 
 
-class TestMemoryStore(StoreContract):
+class _InMemory(Suite):
     @contextmanager
     def database(self) -> Iterator[Maker]:
         yield MemoryStore
 
+
+class TestMemoryTimetable(_InMemory, TimetableContract, OutboxContract):
+    pass
+
+
+class TestMemoryStore(_InMemory, StoreContract):
     @over_the_store
     async def test_s4_a_run_that_only_its_key_kept_goes_with_the_key(self, world: World) -> None:
         settings = Settings(retained_runs=1, dedupe=MINUTE)

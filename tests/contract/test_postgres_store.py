@@ -7,11 +7,12 @@ from headway import Settings
 from headway.ports import Clock
 from headway.store.postgres import PostgresStore
 from tests.contract.durable_contract import DurableContract
-from tests.contract.world import Maker
+from tests.contract.durable_timetable_contract import DurableTimetableContract
+from tests.contract.world import Maker, Suite
 from tests.postgres import fresh_url
 
 
-class TestPostgresStore(DurableContract):
+class _OnPostgres(Suite):
     @contextmanager
     def database(self) -> Iterator[Maker]:
         url = fresh_url()
@@ -20,3 +21,11 @@ class TestPostgresStore(DurableContract):
             return PostgresStore(url, settings, clock)
 
         yield made
+
+
+class TestPostgresStore(_OnPostgres, DurableContract):
+    pass
+
+
+class TestPostgresTimetable(_OnPostgres, DurableTimetableContract):
+    pass

@@ -5,12 +5,21 @@ from contextlib import contextmanager
 
 from headway.store.postgres import PostgresStore
 from tests.contract.shared_contract import SharedStoreContract
-from tests.contract.world import Maker
+from tests.contract.shared_timetable_contract import SharedTimetableContract
+from tests.contract.world import Maker, Suite
 from tests.postgres import fresh_url
 
 
-class TestPostgresNodes(SharedStoreContract):
+class _OnPostgres(Suite):
     @contextmanager
     def database(self) -> Iterator[Maker]:
         url = fresh_url()
         yield lambda settings, clock: PostgresStore(url, settings, clock)
+
+
+class TestPostgresNodes(_OnPostgres, SharedStoreContract):
+    pass
+
+
+class TestPostgresTimekeepers(_OnPostgres, SharedTimetableContract):
+    pass

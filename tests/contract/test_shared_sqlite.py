@@ -7,10 +7,11 @@ from tempfile import TemporaryDirectory
 
 from headway.store.sqlite import SqliteStore
 from tests.contract.shared_contract import SharedStoreContract
-from tests.contract.world import Maker
+from tests.contract.shared_timetable_contract import SharedTimetableContract
+from tests.contract.world import Maker, Suite
 
 
-class TestSqliteNodes(SharedStoreContract):
+class _OnSqlite(Suite):
     inline = False
 
     @contextmanager
@@ -22,5 +23,17 @@ class TestSqliteNodes(SharedStoreContract):
             )
 
 
+class TestSqliteNodes(_OnSqlite, SharedStoreContract):
+    pass
+
+
 class TestInlineSqliteNodes(TestSqliteNodes):
+    inline = True
+
+
+class TestSqliteTimekeepers(_OnSqlite, SharedTimetableContract):
+    pass
+
+
+class TestInlineSqliteTimekeepers(TestSqliteTimekeepers):
     inline = True

@@ -9,10 +9,11 @@ from headway import Settings
 from headway.ports import Clock, Store
 from headway.store.sqlite import SqliteStore
 from tests.contract.durable_contract import DurableContract
-from tests.contract.world import Maker
+from tests.contract.durable_timetable_contract import DurableTimetableContract
+from tests.contract.world import Maker, Suite
 
 
-class TestSqliteStore(DurableContract):
+class _OnSqlite(Suite):
     @contextmanager
     def database(self) -> Iterator[Maker]:
         with TemporaryDirectory() as folder:
@@ -24,7 +25,7 @@ class TestSqliteStore(DurableContract):
             yield make
 
 
-class TestInlineSqliteStore(DurableContract):
+class _InlineSqlite(Suite):
     """As in the simulation: no threads, and no lock."""
 
     @contextmanager
@@ -36,3 +37,19 @@ class TestInlineSqliteStore(DurableContract):
                 return SqliteStore(path, settings, clock, exclusive=False, inline=True)
 
             yield make
+
+
+class TestSqliteStore(_OnSqlite, DurableContract):
+    pass
+
+
+class TestSqliteTimetable(_OnSqlite, DurableTimetableContract):
+    pass
+
+
+class TestInlineSqliteStore(_InlineSqlite, DurableContract):
+    pass
+
+
+class TestInlineSqliteTimetable(_InlineSqlite, DurableTimetableContract):
+    pass

@@ -18,7 +18,7 @@ from headway.core.actions import (
 from headway.core.endings import FINAL_CUTS
 from headway.core.kernel import Kernel
 from headway.model.outcome import Outcome
-from headway.model.places import Holding, Order, Place, Standing
+from headway.model.places import Answer, Holding, Order, Place, Standing
 from headway.model.run import Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import Settings
 from headway.model.time import Instant
@@ -158,6 +158,12 @@ class Shadowed(Kernel):
     ) -> Outcome | None:
         self.shadow.admit(run, seq)
         return super().submit(run, now, epoch, seq, memory)
+
+    def carry_out(
+        self, order: Order, epoch: int, memory: SessionMemory | None, now: Instant
+    ) -> Answer:
+        self.shadow.orders[order.id] = order
+        return super().carry_out(order, epoch, memory, now)
 
     def lose(self, lost: Iterable[tuple[SessionKey, int]], now: Instant) -> list[RunId]:
         pairs = list(lost)

@@ -15,7 +15,7 @@ from headway.core.actions import AskEstimate, Finish, Merge, Start
 from headway.core.kernel import Kernel
 from headway.core.why import holding_rule
 from headway.model.errors import WouldDeadlock
-from headway.model.run import Route, Sender, SessionKey
+from headway.model.run import Route, Sender
 from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits
 from headway.model.time import SECOND
 from headway.model.words import FINAL_STATES, WAITING_STATES, Rule, Source
@@ -233,7 +233,7 @@ class History:
             self.hand.cancel(any_of(list(self.kernel.stage.runs), step.pick))
 
     def _clear(self, step: Step) -> None:
-        self.kernel.clear(SessionKey(step.session), self.hand.now)
+        self.hand.clear(step.session)
 
     def _clear_lane(self, step: Step) -> None:
         self.hand.clear_lane(any_of(sorted(LANES), step.pick))

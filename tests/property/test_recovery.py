@@ -13,6 +13,7 @@ from headway.core.endings import FINAL_CUTS
 from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
 from headway.model.outcome import Reply
+from headway.model.places import Cancel, Order
 from headway.model.run import RunId, SessionKey
 from headway.model.settings import AgentSettings, LaneSettings, Limits
 from headway.model.words import Reason, Source, State
@@ -204,7 +205,9 @@ def play_on(kernel: Shadowed, world: World, name: str, dice: Random, steps: int)
         elif happening < 0.9 and kernel.wake_at is not None:
             kernel.time_passed(kernel.wake_at)
         elif stage.runs:
-            kernel.cancel(dice.choice(list(stage.runs)), stage.now)
+            run_id = dice.choice(list(stage.runs))
+            order = Order("order", stage.runs[run_id].run.session, Cancel(run_id))
+            kernel.carry_out(order, EPOCH, None, stage.now)
         kernel.take_actions()
     kernel.time_passed(stage.now)
     kernel.take_actions()

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from headway.core import endings, lending, retry
-from headway.core import kernel as kernel_module
+from headway.core import endings, lending, retry, returning
 from headway.core import stage as stage_module
 from headway.core.actions import Action, Ended, Finish, NoteWait, Steer
 from headway.core.alarms import Alarms
@@ -91,7 +90,7 @@ def never_close_a_debounce_window(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.TRANSITION)
 def retry_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(kernel_module, "delay", lambda retries, jitter: retry.FIRST_DELAY // 4)
+    patch.setattr(returning, "delay", lambda retries, jitter: retry.FIRST_DELAY // 4)
 
 
 # Slots.

@@ -15,13 +15,9 @@ from headway.core.actions import (
     Ended,
     Failed,
     Finish,
-    Limited,
-    NotBegun,
-    NoteHold,
     NoteLate,
     Release,
     Respond,
-    Stopped,
 )
 from headway.core.bells import (
     AgentFree,
@@ -34,18 +30,18 @@ from headway.core.bells import (
     TimeoutPassed,
     WindowClosed,
 )
-from headway.core.endings import FINAL_CUTS, cut_outcome, past_deadline
+from headway.core.endings import FINAL_CUTS, past_deadline
 from headway.core.leaving import Leaving
 from headway.core.live import LiveRun
 from headway.core.messages import Messages
 from headway.core.recovery import Recovery
-from headway.core.retry import delay
+from headway.core.returning import Returning
 from headway.core.session import BLANK, Estimate, QueueRules, SessionQueue
 from headway.core.stage import Stage
 from headway.core.stopping import Stopping
 from headway.model.errors import WouldDeadlock
 from headway.model.outcome import Outcome
-from headway.model.places import Answer, Holding, Order, StopAll
+from headway.model.places import Answer, Holding, Order
 from headway.model.run import (
     AgentName,
     LaneName,
@@ -57,7 +53,7 @@ from headway.model.run import (
     SessionMemory,
 )
 from headway.model.settings import AgentSettings, LaneSettings, Limits, QueueSettings, Settings
-from headway.model.time import MILLISECOND, Instant, Span
+from headway.model.time import Instant
 from headway.model.words import (
     Cut,
     Reason,
@@ -67,16 +63,8 @@ from headway.model.words import (
 )
 
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
-_MESSAGE = Source.MESSAGE
 _TASK = Source.TASK
-_PENDING = State.PENDING
-_QUEUED = State.QUEUED
 _DONE = State.DONE
-
-_LEASE_IN_DOUBT: Span = 100 * MILLISECOND
-"""How long a run waits that was not begun because the lease was in doubt, so that it is not tried in a circle."""
-_MOST_RATE_LIMITS = 10
-"""A run that is told to wait this often in a row fails with `rate_limited`."""
 
 
 class Kernel:
@@ -89,6 +77,7 @@ class Kernel:
         self._stopping = Stopping(self.stage)
         self._recovery = Recovery(self.stage, self._rules, self._messages, self._stopping)
         self._leaving = Leaving(self.stage)
+        self._returning = Returning(self.stage)
 
     def __del__(self) -> None:
         self.stage.dissolve()
@@ -212,55 +201,7 @@ class Kernel:
         actions, stage.actions = stage.actions, []
         return actions
 
-    # What happened: cancelling.
-
-    def cancel(self, run_id: RunId, now: Instant) -> Stopped:
-        """Cancel one run and all that it started."""
-        self._advance(now)
-        live = self.stage.runs.get(run_id)
-        if live is None:
-            return Stopped()
-        stopped = self._stopping.cancel(live)
-        self.stage.fill_all()
-        return stopped
-
-    def stop(self, key: SessionKey, now: Instant) -> Stopped:
-        """`/stop`: cancel the session's oldest running attempt, or the first that waits for a slot (S-9)."""
-        self._advance(now)
-        session = self.stage.sessions.get(key)
-        if session is None:
-            return Stopped()
-        stopped = self._stopping.stop(session)
-        self.stage.fill_all()
-        return stopped
-
-    def stop_all(
-        self,
-        key: SessionKey,
-        now: Instant,
-        *,
-        sent_at: Instant | None = None,
-        message_id: str | None = None,
-        route: Route | None = None,
-        epoch: int = 0,
-        seq: int = 0,
-        memory: SessionMemory | None = None,
-    ) -> Stopped:
-        """`/stopall`: everything of the session ends, and what was sent before it comes too late (S-9, X-3)."""
-        session = self._session(key, epoch, seq, memory, now)
-        stopped = self._stopping.stop_all(session, StopAll(sent_at, message_id, route))
-        self.stage.fill_all()
-        return stopped
-
-    def clear(self, key: SessionKey, now: Instant) -> int:
-        """`/queue clear`: waiting messages end, running ones go on. Answers how many."""
-        self._advance(now)
-        session = self.stage.sessions.get(key)
-        if session is None:
-            return 0
-        ended = self._stopping.clear(session)
-        self.stage.fill_all()
-        return ended
+    # What happened: orders.
 
     def carry_out(
         self, order: Order, epoch: int, memory: SessionMemory | None, now: Instant
@@ -338,21 +279,6 @@ class Kernel:
                 purse.tokens_used(tokens, self.stage.now)
 
     # What happened: settings and operation.
-
-    def configure(
-        self,
-        key: SessionKey,
-        options: QueueOptions | None,
-        now: Instant,
-        *,
-        epoch: int = 0,
-        seq: int = 0,
-        memory: SessionMemory | None = None,
-    ) -> None:
-        """`/queue …`: set the session's own queue options, or none (S-5)."""
-        session = self._session(key, epoch, seq, memory, now)
-        self._stopping.configure(session, options)
-        self.stage.fill_all()
 
     def queue_settings(self, options: QueueOptions | None, route: Route | None) -> QueueSettings:
         """What messages from there go by in a session with these options of its own."""
@@ -479,7 +405,7 @@ class Kernel:
         stage.draining = stage.closing = stage.suspended = stage.halted = False
         for live in tuple(stage.attempts.values()):
             stage.step_down(live)
-            self._cut_ended(live, live.cut or Cut.DRAINED, again=True)
+            self._returning.cut(live, live.cut or Cut.DRAINED, again=True)
         stage.floor.reset()
         self._refresh_all()
 
@@ -579,15 +505,8 @@ class Kernel:
             mean = agent.mean_span
             agent.mean_span = mean + (took - mean) // 8 if mean else took
             stage.finish(live, Outcome(_DONE, None, ended.reply))
-        elif type(ended) is NotBegun and (live.cut is None or live.cut is Cut.LOST):
-            self._not_begun(live)
-        elif live.cut is not None:
-            self._cut_ended(live, live.cut)
-        elif type(ended) is Failed:
-            self._failed(live, ended, jitter)
         else:
-            assert isinstance(ended, Limited)
-            self._limited(live, ended)
+            self._returning.without_reply(live, ended, jitter)
         session = live.session
         if stage.draining:
             self._drain_waiting()
@@ -602,52 +521,6 @@ class Kernel:
                 stage.fill_all()
         else:
             stage.fill(live.lane)
-
-    def _cut_ended(self, live: LiveRun, cut: Cut, *, again: bool = False) -> None:
-        """A cancelled attempt has returned, or was left behind."""
-        stage = self.stage
-        if cut is Cut.PREEMPTED:
-            live.attempt -= 1
-            stage.queue_again(live, cut=cut)
-        elif live.attempt < live.run.max_attempts and (
-            cut is Cut.LOST or (cut is Cut.DRAINED and (again or stage.keep_waiting))
-        ):
-            stage.queue_again(live, cut=cut)
-        else:
-            if cut is Cut.LOST:
-                stage.return_absorbed(live)
-            stage.finish(live, cut_outcome(cut))
-
-    def _not_begun(self, live: LiveRun) -> None:
-        """Nothing was done, so the attempt does not count. A node that is not suspended yet will be soon."""
-        live.attempt -= 1
-        until = None if self.stage.suspended else self.stage.now + _LEASE_IN_DOUBT
-        self.stage.queue_again(live, until=until, cut=Cut.LOST)
-
-    def _failed(self, live: LiveRun, ended: Failed, jitter: float) -> None:
-        live.limited = 0
-        if ended.permanent or live.retries >= live.run.retries:
-            self.stage.finish(live, Outcome(State.FAILED, ended.reason, error=ended.error))
-            return
-        until = self.stage.now + delay(live.retries, jitter)
-        live.retries += 1
-        self.stage.queue_again(live, until=until, error=ended.error)
-
-    def _limited(self, live: LiveRun, ended: Limited) -> None:
-        """The provider asks for a pause: all that share its key wait, this run first in its session (X-6)."""
-        stage = self.stage
-        until = stage.now + ended.retry_after
-        stage.floor.hold(stage.floor.provider_of(live.agent), until)
-        name = live.agent.settings.provider or live.agent.name
-        stage.actions.append(NoteHold(name, until))
-        live.limited += 1
-        deadline_at = live.run.deadline_at
-        if live.limited >= _MOST_RATE_LIMITS or (deadline_at is not None and until >= deadline_at):
-            error = ended.error or "the provider's rate limit outlasted the run"
-            stage.finish(live, Outcome(State.FAILED, Reason.RATE_LIMITED, error=error))
-        else:
-            live.attempt -= 1
-            stage.queue_again(live, until=until, error=ended.error)
 
     def _keeps_out(self, waiter: LiveRun, live: LiveRun) -> bool:
         """Whether the waiter and its ancestors alone keep the run's session too busy for it."""
@@ -768,20 +641,6 @@ class Kernel:
         else:
             session.seen = max(session.seen, seq)
         return outcome
-
-    def _session(
-        self,
-        key: SessionKey,
-        epoch: int,
-        seq: int,
-        memory: SessionMemory | None,
-        now: Instant,
-    ) -> SessionQueue:
-        """The session that a command is for, which has seen its number then."""
-        self._advance(now)
-        session = self.stage.session(key, epoch, memory)
-        session.seen = max(session.seen, seq)
-        return session
 
     def _refresh_all(self) -> None:
         for session in tuple(self.stage.sessions.values()):

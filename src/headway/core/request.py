@@ -103,7 +103,7 @@ class Composer:
         if not isinstance(text, str):
             raise InvalidInput("text", text, "a string")
         if not text.isascii() or len(text) > MAX_TEXT:
-            _check_text(text)
+            check_text(text)
         session = options.get("session")
         if session is None or len(options) > 1 or parent is not None:
             return self._compose(run_id, text, _checked(options), now, parent)
@@ -188,7 +188,7 @@ def check_option(name: str, value: object) -> object:
 
 
 def agent_name(value: object) -> AgentName:
-    return AgentName(_name(value, "agent"))
+    return AgentName(name_text(value, "agent"))
 
 
 def queue_options(options: Mapping[str, object]) -> QueueOptions:
@@ -202,7 +202,7 @@ def queue_options(options: Mapping[str, object]) -> QueueOptions:
     return _queue(said)
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -246,7 +246,7 @@ def _instant(value: object, now: Instant, field: str) -> Instant | None:
     return now + value if isinstance(value, int) else None
 
 
-def _name(value: object, field: str) -> str:
+def name_text(value: object, field: str) -> str:
     if not isinstance(value, str) or not value or len(value) > MAX_NAME or "\0" in value:
         raise InvalidInput(field, value, _A_NAME)
     return value
@@ -267,7 +267,7 @@ def whole_number(lowest: int, highest: int) -> Callable[[object, str], int]:
     return check
 
 
-def _word(vocabulary: type[SomeWord]) -> Callable[[object, str], SomeWord]:
+def word_of(vocabulary: type[SomeWord]) -> Callable[[object, str], SomeWord]:
     def check(value: object, field: str) -> SomeWord:
         for word in vocabulary:
             if word == value:
@@ -278,7 +278,7 @@ def _word(vocabulary: type[SomeWord]) -> Callable[[object, str], SomeWord]:
     return check
 
 
-def _flag(value: object, field: str) -> bool:
+def flag(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(field, value, "True or False")
     return value
@@ -340,41 +340,41 @@ def _when(value: object, field: str) -> datetime | Span:
 
 
 _CHECKS: Mapping[str, Callable[[object, str], object]] = {
-    "session": _name,
-    "source": _word(Source),
-    "lane": _name,
+    "session": name_text,
+    "source": word_of(Source),
+    "lane": name_text,
     "priority": whole_number(-100, 100),
     "attachments": _attachments,
     "route": _route,
     "sender": _sender,
-    "message_id": _name,
+    "message_id": name_text,
     "sent_at": _moment,
     "due": _when,
     "deadline": _when,
     "timeout": span,
-    "mode": _word(Mode),
+    "mode": word_of(Mode),
     "cap": whole_number(1, 100_000),
-    "drop": _word(Drop),
+    "drop": word_of(Drop),
     "debounce": span,
-    "steer_fallback": _word(SteerFallback),
+    "steer_fallback": word_of(SteerFallback),
     "max_concurrent": whole_number(1, 10_000),
     "max_attempts": whole_number(1, 1_000),
     "retries": whole_number(0, 1_000),
-    "preemptible": _flag,
+    "preemptible": flag,
     "trace_id": _optional_text,
-    "idempotency_key": _name,
+    "idempotency_key": name_text,
     "on_repeat": _one_of("replay", "retry"),
 }
 
 AGENT_CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "weight": whole_number(1, 1_000),
-    "steerable": _flag,
-    "preemptible": _flag,
-    "provider": _name,
+    "steerable": flag,
+    "preemptible": flag,
+    "provider": name_text,
     "max_inflight": whole_number(0, 1_000_000),
     "runs_per_minute": whole_number(1, 1_000_000_000),
     "tokens_per_minute": whole_number(1, 1_000_000_000),
-    "lane": _name,
+    "lane": name_text,
     "timeout": span,
     "max_attempts": whole_number(1, 1_000),
     "retries": whole_number(0, 1_000),

@@ -33,7 +33,7 @@ from headway.core.bells import (
     TimeoutPassed,
 )
 from headway.core.debounce import Buffer
-from headway.core.endings import FINAL_CUTS, past_deadline
+from headway.core.endings import CUT_OUTCOMES, FINAL_CUTS, past_deadline
 from headway.core.floor import Floor
 from headway.core.lanes import AgentLoad, Flow, Lane
 from headway.core.lifecycle import advance
@@ -425,14 +425,14 @@ class Stage:
         self._silence(live)
         live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
 
-    def stop(self, live: LiveRun) -> bool:
+    def stop(self, live: LiveRun, cut: Cut = Cut.STOPPED) -> bool:
         """End a run for good: at once if it waits, by a cut if it runs. False if it was ending already."""
         if not self.can_stop(live):
             return False
         if live.ticket:
-            self.cut(live, Cut.STOPPED)
+            self.cut(live, cut)
         else:
-            self.finish_waiting(live, State.CANCELLED, Reason.STOPPED)
+            self.finish_waiting(live, *CUT_OUTCOMES[cut])
             self.touched.append(live.session)
             if live.session.quiet_until > self.now:
                 self._keep_quiet(live.session)

@@ -23,7 +23,7 @@ from headway.model.places import (
     StopAll,
 )
 from headway.model.run import QueueOptions
-from headway.model.words import Reason, Source, State
+from headway.model.words import Cut, Reason, Source, State
 
 
 class Stopping:
@@ -45,9 +45,12 @@ class Stopping:
                 stopped = self.stop(session)
             case StopAll():
                 stopped = self.stop_all(session, command)
-            case Cancel(run_id):
+            case Cancel(run_id, superseded, waiting):
                 live = self._stage.runs.get(run_id)
-                stopped = Stopped() if live is None else self.cancel(live)
+                if live is None or (waiting and live.ticket):
+                    stopped = Stopped()
+                else:
+                    stopped = self.cancel(live, Cut.SUPERSEDED if superseded else Cut.STOPPED)
             case Clear():
                 stopped = Stopped(waiting=self.clear(session))
             case Configure(options, change):
@@ -59,8 +62,8 @@ class Stopping:
                 assert_never(command)
         return Answer(stopped.running, stopped.waiting)
 
-    def cancel(self, live: LiveRun) -> Stopped:
-        return self._end([live, *self._stage.descendants(live)])
+    def cancel(self, live: LiveRun, cut: Cut = Cut.STOPPED) -> Stopped:
+        return self._end([live, *self._stage.descendants(live)], cut)
 
     def stop(self, session: SessionQueue) -> Stopped:
         for live in session.running or session.waiting:
@@ -110,11 +113,11 @@ class Stopping:
         buffers = session.buffers or {}
         return [live for buffer in buffers.values() for live in buffer.messages]
 
-    def _end(self, reached: list[LiveRun]) -> Stopped:
+    def _end(self, reached: list[LiveRun], cut: Cut = Cut.STOPPED) -> Stopped:
         """End all of these: the running ones by a cut, the others at once."""
         stage = self._stage
         stoppable = [live for live in reached if stage.can_stop(live)]
         running = sum(live.ticket != 0 for live in stoppable)
         for live in stoppable:
-            stage.stop(live)
+            stage.stop(live, cut)
         return Stopped(running, len(stoppable) - running)

@@ -77,6 +77,16 @@ class UnknownOption(InvalidInput):
         super().__init__(field, field, f"one of the options: {', '.join(names)}{hint}")
 
 
+class JobNotFound(Refused):
+    """There is no such job."""
+
+    code = "job_not_found"
+
+    def __init__(self, job: str) -> None:
+        self.job = job
+        super().__init__(f"there is no job {job!r}; `headway jobs list` shows those there are")
+
+
 class NotFound(Refused):
     """There is no run of that id, or it was forgotten after its retention."""
 

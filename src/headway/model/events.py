@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from headway.model.run import AgentName, LaneName, Route, RunId, SessionKey
+from headway.model.run import AgentName, JobId, LaneName, Route, RunId, SessionKey
 from headway.model.time import Instant, Span
 from headway.model.value import Value
-from headway.model.words import Cut, Reason, Source, State
+from headway.model.words import Cut, Fired, HeartbeatSkip, Reason, Source, State
 
 
 class Event(Value, frozen=True, tag_field="event", tag=True):
@@ -248,6 +248,52 @@ class DeliveryFailed(Event, frozen=True):
     again_at: Instant | None = None
 
 
+class JobsChanged(Event, frozen=True, tag="cache:cron"):
+    """Jobs were added, changed or removed, here or on another node: what was read of them is old (C-12)."""
+
+
+class JobFired(Event, frozen=True):
+    """A job made a run."""
+
+    job: JobId
+    name: str
+    agent: AgentName
+    due_at: Instant
+    run_id: RunId
+    kind: Fired
+
+
+class JobPassed(Event, frozen=True):
+    """A firing of a job was missed or skipped; `count` of them, if many in a row were."""
+
+    job: JobId
+    name: str
+    agent: AgentName
+    due_at: Instant
+    kind: Fired
+    reason: str
+    count: int = 1
+
+
+class JobPaused(Event, frozen=True):
+    """A job failed too often in a row and was disabled (C-9)."""
+
+    notable = True
+
+    job: JobId
+    name: str
+    agent: AgentName
+    reason: str
+
+
+class HeartbeatQuiet(Event, frozen=True):
+    """An agent was woken and had nothing to tell (H-3)."""
+
+    run_id: RunId
+    agent: AgentName
+    reason: HeartbeatSkip
+
+
 class CallbackFailed(Event, frozen=True):
     """A function given by the user raised or was too slow; the scheduler goes on without it."""
 
@@ -293,6 +339,11 @@ CATALOGUE: tuple[type[Event], ...] = (
     StoreAway,
     StoreBack,
     DeliveryFailed,
+    JobsChanged,
+    JobFired,
+    JobPassed,
+    JobPaused,
+    HeartbeatQuiet,
     CallbackFailed,
     EventsMissed,
 )

@@ -44,6 +44,8 @@ class Outcome(Value, frozen=True):
     error: str = ""
     into: str | None = None
     """The run that took this one over, if it was merged."""
+    tokens_in: int = 0
+    tokens_out: int = 0
 
     @property
     def ok(self) -> bool:

@@ -69,6 +69,10 @@ class Cancel(Value, frozen=True, tag="cancel"):
     """One run, and all that it started."""
 
     run_id: RunId
+    superseded: bool = False
+    """A later firing of its job takes its place (C-7)."""
+    waiting: bool = False
+    """Only if it has not begun: its job was disabled (C-10)."""
 
 
 class Clear(Value, frozen=True, tag="clear"):
@@ -132,3 +136,8 @@ class Delivery(Value, frozen=True):
     attachments: tuple[Attachment, ...] = ()
     tries: int = 0
     first_at: Instant = 0
+    once: str = ""
+    """A key: while it is remembered, until `once_until`, nothing with the same key is kept (H-2)."""
+    once_until: Instant = 0
+    error: str = ""
+    """Why the latest try failed."""

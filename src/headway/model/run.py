@@ -5,6 +5,7 @@ from typing import Annotated, NewType
 from msgspec import Meta
 
 from headway.model.outcome import Attachment
+from headway.model.payload import Execute
 from headway.model.time import Instant, Span
 from headway.model.value import Value
 from headway.model.words import Drop, Mode, Source, SteerFallback
@@ -13,6 +14,7 @@ RunId = NewType("RunId", str)
 SessionKey = NewType("SessionKey", str)
 AgentName = NewType("AgentName", str)
 LaneName = NewType("LaneName", str)
+JobId = NewType("JobId", str)
 
 INTERACTIVE_BELOW = 10
 """Priorities below this are interactive, the rest is background (X-5)."""
@@ -43,6 +45,23 @@ class QueueOptions(Value, frozen=True):
     debounce: Annotated[Span, Meta(ge=0)] | None = None
     steer_fallback: SteerFallback | None = None
     max_concurrent: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Firing(Value, frozen=True):
+    """What a run has of the job that made it."""
+
+    job: JobId
+    due_at: Instant
+    """When it should have started; how late it did is counted from here."""
+    session: str = ""
+    """The session that its agent sees, where that is not the one that orders the job's runs."""
+    function: str = ""
+    """Asked for the text when an attempt begins."""
+    command: Execute | None = None
+    final: bool = False
+    """No other firing follows by itself: when this one has ended, the job is over."""
+    ack_max_chars: int | None = None
+    """Of a heartbeat: a reply that says all is well with at most so many more characters is not delivered."""
 
 
 class Run(Value, frozen=True):
@@ -77,6 +96,7 @@ class Run(Value, frozen=True):
     idempotency_key: str | None = None
     overflow: tuple[str, ...] = ()
     merged_from: tuple[RunId, ...] = ()
+    firing: Firing | None = None
 
 
 class SessionMemory(Value, frozen=True):

@@ -153,6 +153,10 @@ class Settings(Value, frozen=True):
     """How many unfinished runs a node holds before it leaves new ones in the store until there is room."""
     verdict_within: Length = 250 * MILLISECOND
     """How long a submission waits for the verdict of the node that owns its session (D-10)."""
+    tz: str = "UTC"
+    """The time zone of jobs that name none."""
+    catch_up_spread: Length = MINUTE
+    """Firings that were missed together start spread over this (C-6)."""
     prune_every: Length = MINUTE
     """How often a durable store forgets what is past its retention."""
     cutoff_memory: Length = DAY

@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 import msgspec
 
+from headway.model.job import Job
 from headway.model.outcome import Outcome
-from headway.model.run import AgentName, LaneName, QueueOptions, Run, RunId, SessionKey
+from headway.model.run import AgentName, JobId, LaneName, QueueOptions, Run, RunId, SessionKey
 from headway.model.time import Instant, Span, instant_text, span_text
 from headway.model.value import Value
 from headway.model.words import Rule, State
@@ -47,6 +48,44 @@ class SessionView(Value, frozen=True):
     waiting: tuple[RunId, ...] = ()
     debouncing: tuple[RunId, ...] = ()
     options: QueueOptions | None = None
+
+
+class JobView(Value, frozen=True):
+    """A job as it is at one moment (C-1)."""
+
+    job: Job
+    next_run_at: Instant | None = None
+    last_run_at: Instant | None = None
+    last_outcome: State | None = None
+    last_error: str = ""
+    consecutive_failures: int = 0
+    unfinished: int = 0
+    """How many of its runs wait or run just now."""
+    paused: str = ""
+    """Why Headway has disabled it by itself, if it has."""
+
+    @property
+    def id(self) -> JobId:
+        return self.job.id
+
+    @property
+    def name(self) -> str:
+        return self.job.name
+
+    @property
+    def agent(self) -> AgentName:
+        return self.job.agent
+
+    @property
+    def enabled(self) -> bool:
+        return self.job.enabled
+
+
+class JobViews(Value, frozen=True):
+    """One page of jobs, and the cursor of the next one."""
+
+    jobs: tuple[JobView, ...]
+    cursor: str | None = None
 
 
 class NodeView(Value, frozen=True):

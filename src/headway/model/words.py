@@ -125,3 +125,49 @@ class Rule(Word):
     SUSPENDED = "suspended"
     ELSEWHERE = "elsewhere"
     STARTING = "starting"
+
+
+class Overlap(Word):
+    """What a firing does while an earlier one of its job is unfinished (C-7)."""
+
+    SKIP = "skip"
+    QUEUE = "queue"
+    ALLOW = "allow"
+    INTERRUPT = "interrupt"
+
+
+class Misfire(Word):
+    """What becomes of firings that were missed while nobody was there (C-6)."""
+
+    ONCE = "once"
+    SKIP = "skip"
+    ALL = "all"
+
+
+class Fired(Word):
+    """What a line of a job's log tells."""
+
+    ON_TIME = "on_time"
+    """It was due, and a run was made."""
+    LATE = "late"
+    """It was missed, and a run was made for it all the same."""
+    MANUAL = "manual"
+    """A person or program asked for it beside the schedule."""
+    MISSED = "missed"
+    SKIPPED = "skipped"
+
+
+class HeartbeatSkip(Word):
+    """Why a heartbeat did not wake its agent, or why nobody was told what the agent answered (H-2)."""
+
+    OUTSIDE_HOURS = "outside_hours"
+    NO_CHECKLIST = "no_checklist"
+    EMPTY_CHECKLIST = "empty_checklist"
+    UNFINISHED = "unfinished"
+    """An earlier heartbeat of the agent still waits or runs."""
+    EMPTY_REPLY = "empty_reply"
+    ALL_WELL = "all_well"
+    REPEATED = "repeated"
+    """The same text was delivered not long ago."""
+    NO_TARGET = "no_target"
+    """Its target is `none`, or `last` and nobody has ever written."""

@@ -9,11 +9,12 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from headway.calls import call
 from headway.core.actions import Done, Ended, Failed, NotBegun, Start
 from headway.core.kernel import Kernel
-from headway.model.errors import TurnOver
+from headway.model.errors import InvalidInput, TurnOver
 from headway.model.outcome import Reply
-from headway.model.run import AgentName, Run, SessionKey
+from headway.model.run import AgentName, Firing, Run, SessionKey
 from headway.model.words import Cut, Reason
 from headway.ports import Clock, Desk
 from headway.runtime.herald import Herald
@@ -47,6 +48,8 @@ class Attempts:
         self._clock = clock
         self.wake = wake
         self.runners: dict[AgentName, Runner] = {}
+        self.function: Callable[[str], Callable[..., object]]
+        """Finds the function that a job names."""
         self.before: list[Hook] = []
         self.jitter = new_jitter()
         """Draws a number from 0 to 1 for the delay of a retry; tests put a seeded one here."""
@@ -94,7 +97,7 @@ class Attempts:
         """Another node decides for these sessions (and under which epoch we did): their attempts here must end."""
         owned = frozenset(lost)
         for ticket, turn in tuple(self._turns.items()):
-            if (turn.session, turn.start.epoch) in owned:
+            if (turn.run.session, turn.start.epoch) in owned:
                 self.cancel(ticket, Cut.LOST)
 
     def cancel_all(self) -> None:
@@ -133,6 +136,8 @@ class Attempts:
                 ended = NotBegun() if turn.cut is Cut.LOST else Failed("cancelled before it began")
             elif self.may_begin is not None and not self.may_begin():
                 ended = NotBegun()
+            elif turn.run.firing is not None and not await self._has_words(turn, turn.run.firing):
+                ended = Done(Reply())
             else:
                 result = await self.runners[turn.run.agent].run(turn)
                 if type(result) is str and len(result) <= _SURELY_SMALL:
@@ -157,6 +162,16 @@ class Attempts:
         if self._interrupted is not None:
             interrupted, self._interrupted = self._interrupted, None
             raise interrupted
+
+    async def _has_words(self, turn: Turn, firing: Firing) -> bool:
+        """A job may ask a function of the program for its text; one that answers None has nothing to say."""
+        if not firing.function:
+            return True
+        text = await call(self.function(firing.function))
+        if text is not None and not isinstance(text, str):
+            raise InvalidInput("text", text, "a string or None, returned by the job's function")
+        turn.text = text or ""
+        return bool(text)
 
     async def _gate(self, turn: Turn) -> bool:
         """Call the hooks, then look once more whether the attempt is still wanted (S-11)."""

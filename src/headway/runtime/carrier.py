@@ -25,7 +25,7 @@ from headway.core.actions import (
 from headway.model.errors import NotRunning
 from headway.model.outcome import Outcome
 from headway.model.places import Answer
-from headway.model.run import RunId, SessionKey
+from headway.model.run import Route, RunId, SessionKey
 from headway.runtime.attempts import Attempts
 from headway.runtime.bus import Bus
 from headway.runtime.callbacks import Callbacks
@@ -48,6 +48,8 @@ class Carrier:
         delivers: Callable[[], None],
         follow: Callable[[], None] | None,
         told: Callable[[int], None],
+        firing_ended: Callable[[Finish], None],
+        typing: Callable[[Route, bool], None],
     ) -> None:
         self._desk = desk
         self._attempts = attempts
@@ -58,6 +60,8 @@ class Carrier:
         self._delivers = delivers
         self._follow = follow
         self._told = told
+        self._firing_ended = firing_ended
+        self._typing = typing
         self.handles: dict[RunId, Handle] = {}
         self.orders: dict[str, asyncio.Future[Answer]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -71,6 +75,8 @@ class Carrier:
         for action in actions:
             if type(action) is Start:
                 begin(action, loop)
+                if action.run.route is not None:
+                    self._typing(action.run.route, True)
                 if heard:
                     self._herald.started(action)
             elif type(action) is Finish:
@@ -80,6 +86,10 @@ class Carrier:
                         handle.settle(action.outcome)
                     else:
                         self.tell(handle, action.outcome)
+                if action.run.firing is not None:
+                    self._firing_ended(action)
+                if action.run.route is not None:
+                    self._typing(action.run.route, False)
                 if heard:
                     self._herald.finished(action)
             elif type(action) is not Release:

@@ -82,15 +82,18 @@ class Claims:
 
     # Deciding.
 
-    def may_claim(self, run: Run, now: Instant) -> bool:
-        """Whether a new run's idle session becomes ours at once, or is left for whoever has room."""
+    def may_claim(self, run: Run, now: Instant, beside: int = 0) -> bool:
+        """Whether a new run's idle session becomes ours at once, or is left for whoever has room.
+
+        `beside` counts those of the same lane that come with it.
+        """
         if run.due_at is not None and run.due_at > now + self._horizon:
             return False
         stage = self._kernel.stage
         if self._alone():
-            return len(stage.runs) < self._settings.live_runs
+            return len(stage.runs) + beside < self._settings.live_runs
         lane = stage.floor.lanes.get(run.lane)
-        return lane is not None and lane.in_use + _ready(lane) < _width(lane)
+        return lane is not None and lane.in_use + _ready(lane) + beside < _width(lane)
 
     @property
     def _horizon(self) -> int:
@@ -125,7 +128,7 @@ class Claims:
                 self._claim = self._backlog = self._more = True
             case Hint.NEWS:
                 self._all_news = True
-            case Hint.ENDED | Hint.SLOTS:
+            case Hint.ENDED | Hint.SLOTS | Hint.JOBS:
                 return
             case Hint.ALL:
                 self._claim = self._backlog = self._more = self._all_news = True

@@ -23,9 +23,16 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._offset_ns = time.time_ns() - time.monotonic_ns()
+        self._shared_ns: int | None = None
+        """How far the wall clock that all nodes go by is ahead of the one that never steps, if there is one."""
 
     def now(self) -> Instant:
         return (_monotonic_ns() + self._offset_ns) // 1_000
+
+    def wall(self) -> Instant:
+        if self._shared_ns is None:
+            return time.time_ns() // 1_000
+        return (_boot_ns() + self._shared_ns) // 1_000
 
     def elapsed(self) -> Instant:
         return _boot_ns() // 1_000
@@ -37,6 +44,8 @@ class SystemClock:
         """
         if at is None:
             at, ago = time.time_ns() // 1_000, 0
+        else:
+            self._shared_ns = (at + ago) * 1_000 - _boot_ns()
         ahead_ns = (at + ago - self.now()) * 1_000
         self._offset_ns += max(ahead_ns, -_LARGEST_STEP_BACK_NS)
 
@@ -47,9 +56,14 @@ class LoopClock:
     def __init__(self, loop: asyncio.AbstractEventLoop, origin: Instant) -> None:
         self._loop = loop
         self._origin = origin - round(loop.time() * SECOND)
+        self.stepped: Span = 0
+        """How far somebody has set the wall clock; tests do."""
 
     def now(self) -> Instant:
         return self._origin + round(self._loop.time() * SECOND)
+
+    def wall(self) -> Instant:
+        return self.now() + self.stepped
 
     def elapsed(self) -> Instant:
         return round(self._loop.time() * SECOND)

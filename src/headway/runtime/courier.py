@@ -12,12 +12,13 @@ from headway.calls import call
 from headway.core.retry import delay
 from headway.model.errors import Permanent, Unavailable
 from headway.model.places import Delivery
+from headway.model.run import Route
 from headway.model.time import DAY, MINUTE, SECOND, Instant
-from headway.ports import Clock, Store
+from headway.ports import Channel, Clock, Store
 from headway.runtime.herald import Herald
 from headway.runtime.replies import describe
 
-Channel: TypeAlias = Callable[[Delivery], object]
+Sends: TypeAlias = Callable[[Delivery], object]
 """Delivers one thing, at once or as an awaitable; raises if it could not."""
 
 _AT_ONCE = 20
@@ -25,6 +26,7 @@ _HELD_FOR = MINUTE
 """While one node tries a delivery, no other does, for so long."""
 _GIVES_UP_AFTER = DAY
 _MOST_DOUBLINGS = 10
+_TYPING_S = 5.0
 
 
 class Courier:
@@ -34,12 +36,12 @@ class Courier:
         self._store = store
         self._clock = clock
         self._herald = herald
-        self._channels: dict[str, Channel | None] = {}
+        self._channels: dict[str, Channel | Sends | None] = {}
         self._woken = asyncio.Event()
         self._busy: set[str] = set()
         """Channels that are being served."""
 
-    def add(self, name: str, channel: Channel | None) -> None:
+    def add(self, name: str, channel: Channel | Sends | None) -> None:
         """A channel of this node or, without a function, of other nodes only."""
         self._channels[name] = channel
         self._woken.set()
@@ -103,13 +105,33 @@ class Courier:
             assert channel is not None
             try:
                 async with asyncio.timeout(_HELD_FOR / SECOND / 3):
-                    await call(channel, delivery)
+                    await self._send(channel, delivery)
             except Exception as error:  # noqa: BLE001 - whatever a channel raises, the delivery stays
                 failed_until = self._try_again_at(delivery, error)
                 self._herald.delivery_failed(delivery, describe(error), failed_until)
                 await self._settle(delivery, failed_until, describe(error))
             else:
                 await self._settle(delivery, None, "")
+
+    async def _send(self, channel: Channel | Sends, delivery: Delivery) -> None:
+        if isinstance(channel, Channel):
+            await channel.send(delivery)
+        elif delivery.text or delivery.attachments:
+            # A plain function shows no typing, so there is nothing that an empty message could end.
+            await call(channel, delivery)
+
+    def types(self, route: Route) -> bool:
+        """Whether the channel of this node shows that an agent is at work."""
+        return isinstance(self._channels.get(route.channel), Channel)
+
+    async def typing(self, route: Route, *, on: bool) -> None:
+        channel = self._channels.get(route.channel)
+        if isinstance(channel, Channel):
+            try:
+                async with asyncio.timeout(_TYPING_S):
+                    await channel.typing(route, on)
+            except Exception as error:  # noqa: BLE001 - what only decorates must not disturb
+                self._herald.callback_failed(f"typing on {route.channel}", describe(error))
 
     def _try_again_at(self, delivery: Delivery, error: Exception) -> Instant | None:
         now = self._clock.now()

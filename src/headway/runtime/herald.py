@@ -1,12 +1,14 @@
 """The herald: turns what happened into events of the catalogue. Nothing is made that nobody would hear."""
 
 from headway.core.actions import Enqueue, Finish, Start, Stopped
+from headway.core.firing import Decision
 from headway.model import events
+from headway.model.job import Entry, Job
 from headway.model.places import Delivery
 from headway.model.run import LaneName, Run, RunId, SessionKey
 from headway.model.settings import LaneSettings, Limits
 from headway.model.time import Instant, Span
-from headway.model.words import Cut, State
+from headway.model.words import Cut, HeartbeatSkip, State
 from headway.ports import Clock
 from headway.runtime.bus import Bus
 from headway.runtime.replies import describe, trace_of
@@ -232,9 +234,60 @@ class Herald:
             )
         )
 
+    # Jobs.
+
+    def jobs_changed(self) -> None:
+        if self._bus.heard:
+            self._bus.publish(events.JobsChanged(at=self._now))
+
+    def fired(self, decision: Decision) -> None:
+        job = decision.job
+        if decision.paused:
+            self._bus.publish(
+                events.JobPaused(
+                    at=self._now,
+                    job=job.id,
+                    name=job.name,
+                    agent=job.agent,
+                    reason=decision.paused,
+                )
+            )
+        if self._bus.heard:
+            for entry in decision.advance.entries:
+                self._bus.publish(_told(job, entry))
+
+    def quiet(self, run: Run, reason: HeartbeatSkip) -> None:
+        if self._bus.heard:
+            self._bus.publish(
+                events.HeartbeatQuiet(at=self._now, run_id=run.id, agent=run.agent, reason=reason)
+            )
+
     def callback_failed(self, callback: str, error: str) -> None:
         self._bus.publish(events.CallbackFailed(at=self._now, callback=callback, error=error))
 
     @property
     def _now(self) -> Instant:
         return self._clock.now()
+
+
+def _told(job: Job, entry: Entry) -> events.Event:
+    if entry.run_id is None:
+        return events.JobPassed(
+            at=entry.at,
+            job=job.id,
+            name=job.name,
+            agent=job.agent,
+            due_at=entry.due_at,
+            kind=entry.kind,
+            reason=entry.reason,
+            count=entry.count,
+        )
+    return events.JobFired(
+        at=entry.at,
+        job=job.id,
+        name=job.name,
+        agent=job.agent,
+        due_at=entry.due_at,
+        run_id=entry.run_id,
+        kind=entry.kind,
+    )

@@ -4,7 +4,7 @@ import random
 import secrets
 from collections.abc import Callable
 
-from headway.model.run import RunId
+from headway.model.run import JobId, RunId
 from headway.model.time import MILLISECOND, Instant
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -25,6 +25,11 @@ class RunIds:
     def next(self) -> RunId:
         self._made += 1
         return f"{self._prefix}{self._made}"  # type: ignore[return-value]  # a RunId() call costs as much again
+
+
+def new_job_id() -> JobId:
+    """Short, because people type it: `j7k2m9xq4`."""
+    return JobId(f"j{_base32(secrets.randbits(40)):0>8}")
 
 
 def new_jitter() -> Callable[[], float]:

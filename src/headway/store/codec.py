@@ -11,9 +11,11 @@ from typing import cast
 
 import msgspec
 
+from headway.model.errors import InvalidInput
+from headway.model.job import MAX_SUMMARY, Job
 from headway.model.outcome import Attachment, Json, Outcome, Reply
 from headway.model.places import Answer, Command, Delivery, Standing
-from headway.model.run import Run, SessionMemory
+from headway.model.run import Route, Run, SessionMemory
 from headway.model.value import Value
 from headway.model.words import Reason, State
 
@@ -41,6 +43,14 @@ class _WrittenStanding(Standing, frozen=True, omit_defaults=True):
 
 
 class _WrittenMemory(SessionMemory, frozen=True, omit_defaults=True):
+    pass
+
+
+class _WrittenJob(Job, frozen=True, omit_defaults=True):
+    pass
+
+
+class _WrittenRoute(Route, frozen=True, omit_defaults=True):
     pass
 
 
@@ -84,6 +94,8 @@ class _StoredOutcome(Value, frozen=True):
     reply: _StoredReply | None = None
     error: str = ""
     into: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 _read_run = _reader(Run)
@@ -93,8 +105,13 @@ _read_memory = _reader(SessionMemory)
 _read_command = _reader(Command)
 _read_answer = _reader(Answer)
 _read_delivery = _reader(Delivery)
-_read_attachments = _reader(tuple[Attachment, ...])
-_read_fields = _reader(dict[str, object])
+_read_job = _reader(Job)
+_read_route = _reader(Route)
+_read_text = _reader(str)
+_read_job_cursor = _reader(tuple[str, str])
+_read_letter_cursor = _reader(tuple[int, str])
+
+_SAID = "said:"
 
 
 def encode_run(run: Run) -> str:
@@ -106,10 +123,10 @@ def decode_run(text: str | bytes) -> Run:
 
 
 def encode_outcome(outcome: Outcome) -> str:
-    state, reason, reply, error, into = _parts(outcome)
+    state, reason, reply, *rest = _parts(outcome)
     if reply is not None:
         reply = _WrittenReply(*_parts(reply))
-    return _text_of(_WrittenOutcome(state, reason, reply, error, into))
+    return _text_of(_WrittenOutcome(state, reason, reply, *rest))
 
 
 def decode_outcome(text: str | bytes) -> Outcome:
@@ -118,7 +135,45 @@ def decode_outcome(text: str | bytes) -> Outcome:
     if stored.reply is not None:
         said = stored.reply
         reply = Reply(said.text, said.attachments, cast(Json, said.data))
-    return Outcome(stored.state, stored.reason, reply, stored.error, stored.into)
+    return Outcome(
+        stored.state,
+        stored.reason,
+        reply,
+        stored.error,
+        stored.into,
+        stored.tokens_in,
+        stored.tokens_out,
+    )
+
+
+def decode_entry_outcome(text: str | bytes) -> Outcome:
+    """An outcome as the log of a job shows it."""
+    return summary_of(decode_outcome(text))
+
+
+def summary_of(outcome: Outcome) -> Outcome:
+    """An outcome with as much of its reply as a line of a job's log shows (C-11), and without data."""
+    reply = outcome.reply
+    if reply is None:
+        return outcome
+    text = _cut(reply.text, MAX_SUMMARY)
+    if reply.data is None and len(text) == len(reply.text):
+        return outcome
+    return msgspec.structs.replace(outcome, reply=Reply(text, reply.attachments))
+
+
+def _cut(text: str, most: int) -> str:
+    """As many whole characters from the start as fit into so many bytes."""
+    if len(text) * 4 <= most:
+        return text
+    # Longer in bytes than in characters, so no more than this can fit.
+    written = text[: most + 1].encode(errors="surrogatepass")
+    if len(written) <= most:
+        return text
+    end = most
+    while written[end] & 0xC0 == 0x80:
+        end -= 1
+    return written[:end].decode(errors="surrogatepass")
 
 
 def encode_standing(standing: Standing) -> str:
@@ -161,18 +216,66 @@ def decode_delivery(text: str | bytes) -> Delivery:
     return cast(Delivery, _read_delivery(text))
 
 
-def encode_attachments(attachments: tuple[Attachment, ...]) -> str:
-    return _text_of(attachments)
-
-
-def decode_attachments(text: str | bytes) -> tuple[Attachment, ...]:
-    return cast(tuple[Attachment, ...], _read_attachments(text))
-
-
 def encode_fields(fields: Mapping[str, object]) -> str:
     """The fields of an event that is kept."""
     return _text_of(dict(fields))
 
 
-def decode_fields(text: str | bytes) -> dict[str, object]:
-    return cast(dict[str, object], _read_fields(text))
+def encode_job(job: Job) -> str:
+    """All of a job but whether it is enabled: that stands beside it, and changes with its firings."""
+    return _text_of(_WrittenJob(*_parts(msgspec.structs.replace(job, enabled=True))))
+
+
+def decode_job(text: str | bytes, *, enabled: bool) -> Job:
+    job = cast(Job, _read_job(text))
+    return job if enabled else msgspec.structs.replace(job, enabled=False)
+
+
+def encode_route(route: Route) -> str:
+    return _text_of(_WrittenRoute(*_parts(route)))
+
+
+def decode_route(text: str | bytes) -> Route:
+    return cast(Route, _read_route(text))
+
+
+def encode_text(text: str) -> str:
+    """A person's text that is kept by itself: no database refuses anything in it."""
+    return _text_of(text)
+
+
+def decode_text(text: str | bytes) -> str:
+    return cast(str, _read_text(text))
+
+
+def said_key(once: str) -> str:
+    """The key, among those of runs, that remembers what was said once (H-2)."""
+    return _SAID + _text_of(once)
+
+
+# Cursors. What they are is the store's own business; whoever pages on with one gives it back as it was.
+
+
+def job_cursor(agent: str, name: str) -> str:
+    """Where a page of jobs ended."""
+    return _text_of((agent, name))
+
+
+def read_job_cursor(cursor: str) -> tuple[str, str]:
+    return cast(tuple[str, str], _read_cursor(_read_job_cursor, cursor))
+
+
+def letter_cursor(first_at: int, delivery_id: str) -> str:
+    """Where a page of deliveries ended."""
+    return _text_of((first_at, delivery_id))
+
+
+def read_letter_cursor(cursor: str) -> tuple[int, str]:
+    return cast(tuple[int, str], _read_cursor(_read_letter_cursor, cursor))
+
+
+def _read_cursor(read: Callable[[str | bytes], object], cursor: str) -> object:
+    try:
+        return read(cursor)
+    except (ValueError, RecursionError):
+        raise InvalidInput("cursor", cursor, "the cursor of an earlier page") from None

@@ -44,6 +44,9 @@ class VirtualClock:
     def now(self) -> Instant:
         return self._now
 
+    def wall(self) -> Instant:
+        return self._now
+
     def elapsed(self) -> Instant:
         return self._now
 

@@ -33,8 +33,8 @@ from headway.model.time import Instant, Span
 from headway.model.words import Reason, State
 from headway.ports import KEPT, Admission, Granted, Peer, Recorded, Renewal
 from headway.runtime.claims import Claims
-from headway.runtime.engine import Engine
 from headway.runtime.membership import Membership
+from headway.runtime.ownership import Ownership
 from headway.runtime.scribe import Scribe
 from headway.store.codec import encode_standing
 from headway.store.sqlite import intake, ownership, recording
@@ -401,7 +401,7 @@ def claim_in_the_order_of_ranks_alone(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("N-17", Broken.ORDER, scene=scenes.a_second_node_comes_to_help)
 def keep_what_cannot_start(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Engine, "_put_back", lambda self, sessions: None)
+    patch.setattr(Ownership, "put_back", lambda self, sessions: None)
 
 
 @breaks("N-18", Broken.CLUSTER_LIMIT)

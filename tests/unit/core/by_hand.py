@@ -27,7 +27,16 @@ from headway.core.kernel import Kernel
 from headway.core.request import Composer
 from headway.core.why import explain
 from headway.model.outcome import Outcome, Reply
-from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
+from headway.model.places import Cancel, Clear, Command, Configure, Order, Stop, StopAll
+from headway.model.run import (
+    AgentName,
+    LaneName,
+    QueueOptions,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
 from headway.model.settings import DEFAULT_LANES, AgentSettings, LaneSettings, Limits, Settings
 from headway.model.time import SECOND, Instant, Span
 from headway.model.views import Why
@@ -159,24 +168,30 @@ class ByHand:
         return actions
 
     def stop(self, session: str) -> Stopped:
-        return self._then(self.kernel.stop(SessionKey(session), self.now))
+        return self.order(session, Stop())
 
     def stop_all(
         self, session: str, *, sent_at: Instant | None = None, message_id: str | None = None
     ) -> Stopped:
-        key = SessionKey(session)
-        return self._then(
-            self.kernel.stop_all(
-                key,
-                self.now,
-                sent_at=sent_at,
-                message_id=message_id,
-                memory=self.memories.get(key),
-            )
-        )
+        return self.order(session, StopAll(sent_at, message_id))
 
     def cancel(self, name: str) -> Stopped:
-        return self._then(self.kernel.cancel(RunId(name), self.now))
+        return self.order(self.runs[name].session, Cancel(RunId(name)))
+
+    def clear(self, session: str) -> int:
+        return self.order(session, Clear()).waiting
+
+    def configure(self, session: str, options: QueueOptions | None) -> None:
+        self.order(session, Configure(options))
+
+    def order(self, session: str, command: Command) -> Stopped:
+        """Give the session an order; answers what it reached."""
+        order = Order("order", SessionKey(session), command)
+        known = self.kernel.stage.sessions.get(order.session)
+        epoch = 0 if known is None else known.epoch
+        memory = self.memories.get(order.session)
+        answer = self._then(self.kernel.carry_out(order, epoch, memory, self.now))
+        return Stopped(answer.running, answer.waiting)
 
     def awaits(self, parent: str, child: str) -> None:
         self.kernel.awaits(self.tickets[parent], RunId(child), self.now)

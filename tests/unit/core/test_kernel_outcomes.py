@@ -54,8 +54,7 @@ def lane_cleared(hand: ByHand) -> None:
 def cleared(hand: ByHand) -> None:
     hand.submit("busy", session="s")
     hand.submit("x", session="s")
-    hand.kernel.clear(hand.kernel.stage.attempts[hand.tickets["busy"]].run.session, hand.now)
-    hand.read()
+    hand.clear("s")
 
 
 def stale(hand: ByHand) -> None:

@@ -183,8 +183,8 @@ def test_s5_messages_that_were_taken_stay_taken_whatever_the_options_say_now() -
     hand = paused()
     hand.submit("x", session=CHAT)
     hand.submit("y", session=CHAT)
-    hand.kernel.configure(CHAT, QueueOptions(mode=Mode.INTERRUPT), hand.now)
-    notes = [action for action in hand.read() if isinstance(action, Enqueue)]
+    hand.configure(CHAT, QueueOptions(mode=Mode.INTERRUPT))
+    notes = [action for action in hand.actions if isinstance(action, Enqueue)]
     assert [note.run.id for note in notes] == ["x", "y"]
     heir = paused()
     memory = SessionMemory(options=QueueOptions(mode=Mode.INTERRUPT))

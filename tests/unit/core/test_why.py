@@ -290,7 +290,7 @@ def test_session_views_show_what_each_session_is_at() -> None:
     hand.submit("typing", session="s", route=WEB)
     hand.submit("done", session="t")
     hand.end("done")
-    hand.kernel.configure(SessionKey("s"), QueueOptions(mode=Mode.COLLECT), hand.now)
+    hand.configure("s", QueueOptions(mode=Mode.COLLECT))
     (view,) = session_views(hand.kernel)
     assert (view.key, view.running, view.waiting, view.debouncing) == (
         "s",
@@ -306,7 +306,7 @@ def test_s5_queue_status_says_counts_and_settings() -> None:
     hand.submit("busy", session="s")
     hand.submit("next", session="s")
     hand.submit("typing", session="s", route=WEB)
-    hand.kernel.configure(SessionKey("s"), QueueOptions(cap=25), hand.now)
+    hand.configure("s", QueueOptions(cap=25))
     status = queue_status(hand.kernel, SessionKey("s"), None, WEB)
     assert status == "1 running, 2 waiting; mode queue, cap 25, drop old, debounce 800ms"
     assert queue_status(hand.kernel, SessionKey("idle"), None, WEB).startswith(

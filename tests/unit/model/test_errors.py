@@ -11,6 +11,7 @@ from headway.model.errors import (
     IllegalTransition,
     InvalidInput,
     InvariantBroken,
+    JobNotFound,
     LaneCleared,
     MessageStale,
     NotFound,
@@ -47,6 +48,7 @@ FAMILIES: dict[type[HeadwayError], set[type[HeadwayError]]] = {
         InvalidInput,
         UnknownName,
         UnknownOption,
+        JobNotFound,
         NotFound,
         TurnOver,
         WouldDeadlock,
@@ -121,6 +123,7 @@ def test_an_unknown_option_is_its_own_field() -> None:
     ("error", "fields"),
     [
         (NotFound("r1"), {"run_id": "r1"}),
+        (JobNotFound("j1"), {"job": "j1"}),
         (TurnOver("r1"), {"run_id": "r1"}),
         (WouldDeadlock("r1", "s"), {"run_id": "r1", "session": "s"}),
         (RateLimited("30s"), {"retry_after": "30s"}),

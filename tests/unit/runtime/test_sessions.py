@@ -166,7 +166,9 @@ def _left_over(hw: Headway) -> dict[str, int]:
     engine = hw.engine
     stage = engine.kernel.stage
     holders: list[tuple[object, tuple[str, ...]]] = [
-        (engine, ("_handles", "_turns", "_left_behind", "_chores")),
+        (engine, ("_handles",)),
+        (engine.attempts, ("_turns", "_left_behind")),
+        (engine.callbacks, ("_chores",)),
         (stage, ("sessions", "runs", "attempts", "alarms", "borrowers")),
         (engine._store, tuple(vars(engine._store))),
     ]

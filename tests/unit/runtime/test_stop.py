@@ -7,6 +7,7 @@ import pytest
 
 from headway import Handle, Headway, MessageStale, State, Turn, TurnOver
 from headway.model.events import SessionStopped
+from headway.model.places import Order, Stop
 from headway.model.time import as_datetime
 from headway.testing import virtual_time
 from headway.testing.clock import ORIGIN
@@ -375,7 +376,8 @@ async def test_x3_a_sub_run_asked_for_in_the_same_moment_as_the_stop_is_refused(
     @hw.agent("parent")
     async def parent(turn: Turn) -> str:
         await asyncio.sleep(1)
-        hw.engine.kernel.stop(turn.session, 0)
+        order = Order("order", turn.session, Stop())
+        hw.engine.kernel.carry_out(order, turn.start.epoch, None, 0)
         try:
             asked.append(await turn.submit("a", "slips"))
         except TurnOver as refusal:

@@ -8,6 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway import Attachment, Outcome, Reply, Route, State
+from headway.model.errors import InvalidInput
+from headway.model.heartbeat import ActiveHours, HeartbeatSettings
+from headway.model.job import MAX_SUMMARY, Job
+from headway.model.payload import Ask, Execute, Gate, Payload, Say
 from headway.model.places import (
     Answer,
     Cancel,
@@ -21,6 +25,8 @@ from headway.model.places import (
 )
 from headway.model.run import (
     AgentName,
+    Firing,
+    JobId,
     LaneName,
     QueueOptions,
     Run,
@@ -29,7 +35,8 @@ from headway.model.run import (
     SessionKey,
     SessionMemory,
 )
-from headway.model.words import Drop, Mode, Reason, Rule, Source
+from headway.model.schedule import At, Cron, Every, Schedule
+from headway.model.words import Drop, Misfire, Mode, Overlap, Reason, Rule, Source
 from headway.store import codec
 from headway.store.keys import is_freed, keys_of
 
@@ -81,6 +88,7 @@ def test_what_is_at_its_default_is_not_written() -> None:
         Outcome(State.DONE, reply=Reply("", data=1 << 80)),
         Outcome(State.FAILED, Reason.ERROR, error=ODD),
         Outcome(State.CANCELLED, Reason.MERGED, into="r-2"),
+        Outcome(State.DONE, tokens_in=120, tokens_out=7),
     ],
 )
 def test_an_outcome_comes_back_as_it_was(outcome: Outcome) -> None:
@@ -123,11 +131,10 @@ def test_the_other_values_come_back_as_they_were() -> None:
     assert codec.decode_memory(codec.encode_memory(memory)) == memory
     assert codec.decode_answer(codec.encode_answer(Answer(1, 2))) == Answer(1, 2)
     attachments = (Attachment(ODD), Attachment("b", url="u"))
-    assert codec.decode_attachments(codec.encode_attachments(attachments)) == attachments
     delivery = Delivery("d", Route("web"), ODD, RunId("r"), SessionKey("s"), 4, attachments, 1, 9)
     assert codec.decode_delivery(codec.encode_delivery(delivery)) == delivery
     fields: dict[str, object] = {"node": 3, "why": ODD}
-    assert codec.decode_fields(codec.encode_fields(fields)) == fields
+    assert json.loads(codec.encode_fields(fields)) == fields
 
 
 def test_d10_what_a_newer_version_adds_is_ignored() -> None:
@@ -149,6 +156,82 @@ def test_no_text_is_lost_and_none_brings_a_nul_into_the_database(text: str) -> N
     written = codec.encode_outcome(outcome)
     assert "\0" not in written
     assert codec.decode_outcome(written) == outcome
+
+
+# Jobs.
+
+JOB = Job(JobId("j-1"), f"n {ODD}", AgentName("a"), Every(60, 5), Say(ODD), 7)
+
+
+@pytest.mark.parametrize("schedule", [At(9, "Europe/Berlin"), Every(60, 5), Cron("0 9 * * 1")])
+@pytest.mark.parametrize(
+    "payload", [Say(HALF), Ask("f"), Execute((ODD,), "/", ((ODD, HALF),), ODD)]
+)
+def test_c1_a_job_comes_back_as_it_was(schedule: Schedule, payload: Payload) -> None:
+    job = msgspec.structs.replace(
+        JOB,
+        schedule=schedule,
+        payload=payload,
+        lane=LaneName("cron"),
+        session="main",
+        overlap=Overlap.ALLOW,
+        misfire=Misfire.SKIP,
+        deliver=Route("web", peer=ODD),
+        gate=Gate(argv=(ODD,)),
+        heartbeat=HeartbeatSettings(hours=ActiveHours(0, 1440), target=Route("web")),
+        declared=True,
+    )
+    text = codec.encode_job(job)
+    assert "\0" not in text
+    assert codec.decode_job(text, enabled=True) == job
+
+
+def test_c10_whether_a_job_is_enabled_stands_beside_its_text() -> None:
+    off = msgspec.structs.replace(JOB, enabled=False)
+    assert codec.encode_job(off) == codec.encode_job(JOB)
+    assert codec.decode_job(codec.encode_job(JOB), enabled=False) == off
+
+
+def test_a_run_of_a_job_comes_back_as_it_was() -> None:
+    firing = Firing(JOB.id, 5, "seen", "f", Execute(("echo", ODD)), ack_max_chars=300)
+    run = msgspec.structs.replace(RUN, firing=firing)
+    assert codec.decode_run(codec.encode_run(run)) == run
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_texts_and_routes_come_back_as_they_were(text: str) -> None:
+    route = Route("web", peer=text, thread=text)
+    assert codec.decode_text(codec.encode_text(text)) == text
+    assert codec.decode_route(codec.encode_route(route)) == route
+    assert "\0" not in codec.encode_text(text) + codec.encode_route(route) + codec.said_key(text)
+
+
+@given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=5), st.integers(0, 3))
+def test_c11_a_summary_is_the_longest_start_of_whole_characters(unit: str, shift: int) -> None:
+    times = MAX_SUMMARY // len(unit.encode(errors="surrogatepass")) + 1
+    said = "a" * shift + unit * times
+    cut = codec.summary_of(Outcome(State.DONE, reply=Reply(said, data=1)))
+    size = len(cut.text.encode(errors="surrogatepass"))
+    following = said[len(cut.text)].encode(errors="surrogatepass")
+    assert said.startswith(cut.text)
+    assert size <= MAX_SUMMARY < size + len(following)
+    assert cut.reply is not None
+    assert cut.reply.data is None
+
+
+def test_c11_what_is_short_is_shown_as_it_is() -> None:
+    for outcome in (Outcome(State.FAILED, error=ODD), Outcome(State.DONE, reply=Reply(HALF))):
+        assert codec.summary_of(outcome) == outcome
+        assert codec.decode_entry_outcome(codec.encode_outcome(outcome)) == outcome
+
+
+def test_a_cursor_leads_back_to_its_place() -> None:
+    assert codec.read_job_cursor(codec.job_cursor("a", ODD)) == ("a", ODD)
+    assert codec.read_letter_cursor(codec.letter_cursor(-5, ODD)) == (-5, ODD)
+    for cursor in ("", "x", "[]", "[1]", '["a"]', '["a", "b", "c"]', "[" * 5_000, '{"a": 1}'):
+        for read in (codec.read_job_cursor, codec.read_letter_cursor):
+            with pytest.raises(InvalidInput):
+                read(cursor)
 
 
 # Keys.

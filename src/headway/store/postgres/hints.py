@@ -62,6 +62,22 @@ class Hints:
             self._timer = None
         self._hear = _deaf
 
+    @property
+    def node(self) -> int:
+        """The node that speaks here; 0 for a process that is none."""
+        return self._node
+
+    def by_commit(self, hint: Hint) -> tuple[str | None, str]:
+        """Channel and text of a hint to all, for a transaction to tell as it commits: then it cannot be lost.
+
+        No channel: nobody is there to hear it, or something was told a moment ago: then it is for the next batch.
+        """
+        at = asyncio.get_running_loop().time()
+        if self.alone or at < self._told_at + _EVERY:
+            return None, ""
+        self._told_at = at
+        return self._channel(0), f"{self._node} {hint}"
+
     def tell_all(self, hint: Hint) -> None:
         if not self.alone:
             self._add(0, hint)

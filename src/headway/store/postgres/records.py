@@ -25,7 +25,7 @@ from headway.core.actions import (
 from headway.core.endings import FINAL_CUTS, STOPS
 from headway.core.session import BLANK
 from headway.model.outcome import Outcome
-from headway.model.places import StopAll
+from headway.model.places import Delivery, StopAll
 from headway.model.run import Run, RunId, SessionKey
 from headway.model.settings import Settings
 from headway.model.time import Instant
@@ -37,6 +37,7 @@ from headway.store.codec import (
     encode_outcome,
     encode_run,
     encode_standing,
+    said_key,
 )
 from headway.store.keys import was_handled
 from headway.store.postgres.admissions import BETWEEN
@@ -71,7 +72,7 @@ class RecordBatch:
         self.steers: list[object] = []
         self.memories: dict[SessionKey, str | None] = {}
         self.answers: tuple[list[object], ...] = ([], [])
-        self.deliveries: tuple[list[object], ...] = tuple([] for _ in range(4))
+        self.deliveries: tuple[list[object], ...] = tuple([] for _ in range(7))
         self.rare = False
         self.size = 0
         self.for_all = False
@@ -246,16 +247,18 @@ def _add_rare(batch: RecordBatch, action: Action, settings: Settings) -> None:
             batch.answers[0].append(order.id)
             batch.answers[1].append(encode_answer(answer))
         case Deliver(delivery):
-            row = (
-                delivery.id,
-                delivery.route.channel,
-                delivery.first_at,
-                encode_delivery(delivery),
-            )
-            _append(batch.deliveries, row)
+            _append(batch.deliveries, delivery_row(delivery))
             batch.for_all = True
         case _:
             raise AssertionError(action)
+
+
+def delivery_row(delivery: Delivery) -> tuple[object, ...]:
+    """What is to be said, as `post_v1` takes it."""
+    once = said_key(delivery.once) if delivery.once else None
+    body = encode_delivery(delivery)
+    route, at = delivery.route, delivery.first_at
+    return delivery.id, route.channel, at, body, delivery.run_id, once, delivery.once_until
 
 
 def _add_enqueue(batch: RecordBatch, enqueue: Enqueue) -> None:

@@ -7,11 +7,20 @@ import asyncpg
 import msgspec
 
 from headway.core.actions import Action, Finish, Release, Start, session_of
-from headway.core.alarms import NEVER
 from headway.model.errors import InvalidInput, StoreUnavailable
+from headway.model.job import Advance, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Place, Stop
-from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
+from headway.model.run import (
+    AgentName,
+    JobId,
+    LaneName,
+    Route,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
 from headway.model.settings import Limits, Settings
 from headway.model.time import MINUTE, Instant, Span
 from headway.model.views import NodeView, RunView, StoreStatus
@@ -21,10 +30,17 @@ from headway.ports import (
     Admission,
     Claims,
     Clock,
+    DueJobs,
     Duplicate,
     Elsewhere,
     Granted,
     Hint,
+    JobPage,
+    JobQuery,
+    LetterPage,
+    LetterQuery,
+    LogPage,
+    LogQuery,
     Peer,
     Recorded,
     Renewal,
@@ -35,7 +51,6 @@ from headway.ports import (
 from headway.store.codec import (
     decode_answer,
     decode_command,
-    decode_delivery,
     decode_memory,
     decode_outcome,
     decode_run,
@@ -47,11 +62,14 @@ from headway.store.codec import (
 from headway.store.postgres.address import address_of
 from headway.store.postgres.admissions import MOST_AT_ONCE, AdmissionBatch, Asked, without_clashes
 from headway.store.postgres.connections import Connections
+from headway.store.postgres.cursors import position
 from headway.store.postgres.hints import Hints
 from headway.store.postgres.literals import ADMIT, RECORD, Call
+from headway.store.postgres.outbox import PostgresOutbox
 from headway.store.postgres.records import UNSTORABLE, RecordBatch, batches_of
 from headway.store.postgres.schema import migrate, status
 from headway.store.postgres.statements import statements
+from headway.store.postgres.timetable import PostgresTimetable
 from headway.store.postgres.troubles import BAD_DATA, constraint_of
 
 _FULL = Outcome(State.REJECTED, Reason.QUEUE_FULL)
@@ -64,13 +82,12 @@ _MOST_URGENT = 100
 _MOST_PLACES = 1_000
 _LONG = 10.0
 """Seconds that rare calls over much data may take: a takeover, a list, forgetting."""
-_LONGEST_NUMBER = 18
 _LEFT_ALONE_FOR = 5 * MINUTE
 _SLOT_KEY = "attempts_pkey"
 _RUN_KEY = "runs_pkey"
 
 # The numbers of arguments of the functions, which SQL wants written out.
-_ADMIT_CHECKED, _RECORD_ALL = 36, 56
+_ADMIT_CHECKED, _RECORD_ALL = 36, 59
 
 
 class PostgresStore:
@@ -89,6 +106,11 @@ class PostgresStore:
         self._connections = Connections(self._address)
         self._tasks: set[asyncio.Task[None]] = set()
         self._hints = Hints(self._connections, self._address.schema, self._sql["tell"], self._spawn)
+        parts = (self._connections, self._address.schema, self._hints)
+        self._outbox = PostgresOutbox(*parts)
+        self._timetable = PostgresTimetable(
+            *parts, settings=settings, clock=clock, told=self._answer, keep=self.keep
+        )
         self._unreadable: dict[SessionKey, Instant] = {}
         """Sessions that this version cannot read, and until when they are left alone (N-20)."""
         self._node = 0
@@ -463,7 +485,7 @@ class PostgresStore:
         return _view(rows[0]) if rows else None
 
     async def list(self, query: RunQuery) -> RunPage:
-        values: list[object] = [_position(query.cursor), query.limit + 1]
+        values: list[object] = [position(query.cursor), query.limit + 1]
         wanted = ["r.number <= $1"]
         for column, value in (("r.agent", query.agent), ("r.session", query.session)):
             if value is not None:
@@ -497,7 +519,9 @@ class PostgresStore:
         now, settings = self._clock.now(), self._settings
         values = (now, now - settings.retention, now - settings.task_retention, most)
         rows = await self._connections.call(self._prune, *values, within=_LONG)
-        return int(rows[0][0])
+        lines = await self._timetable.prune(now - settings.retention, most)
+        # Who asks goes on at once while as much was forgotten as he allowed.
+        return max(int(rows[0][0]), most if lines >= most else 0)
 
     # Nodes.
 
@@ -601,20 +625,62 @@ class PostgresStore:
     async def take_deliveries(
         self, channels: Sequence[str], most: int, now: Instant, until: Instant
     ) -> Sequence[Delivery]:
-        values = (list(channels), most, now, until)
-        rows = await self._connections.call(self._sql["take_deliveries"], *values)
-        return [msgspec.structs.replace(decode_delivery(body), tries=tries) for body, tries in rows]
+        return await self._outbox.take(channels, most, now, until)
 
     async def settle_delivery(
         self, delivery: Delivery, again_at: Instant | None = None, error: str = ""
     ) -> None:
-        if again_at is not None:
-            values = (delivery.id, again_at, error)
-            await self._connections.call(self._sql["deliver_again"], *values)
-        elif error:
-            await self._connections.call(self._sql["dead_letter"], delivery.id, error)
-        else:
-            await self._connections.call(self._sql["delivered"], delivery.id)
+        await self._outbox.settle(delivery, again_at, error)
+
+    async def letters(self, query: LetterQuery) -> LetterPage:
+        return await self._outbox.letters(query)
+
+    async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
+        return await self._outbox.retry(delivery_id, now)
+
+    async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
+        await self._outbox.note_routes(routes, at)
+
+    async def last_route(self, agent: AgentName) -> Route | None:
+        return await self._outbox.last_route(agent)
+
+    # The timetable.
+
+    async def add_job(self, job: Job, ticking: Ticking) -> bool:
+        return await self._timetable.add(job, ticking)
+
+    async def change_job(self, job: Job, ticking: Ticking) -> bool:
+        return await self._timetable.change(job, ticking)
+
+    async def remove_job(self, job_id: JobId) -> bool:
+        return await self._timetable.remove(job_id)
+
+    async def find_job(self, job_id: JobId) -> JobRecord | None:
+        return await self._timetable.find(job_id)
+
+    async def find_job_named(self, agent: AgentName, name: str) -> JobRecord | None:
+        return await self._timetable.find_named(agent, name)
+
+    async def list_jobs(self, query: JobQuery) -> JobPage:
+        return await self._timetable.list(query)
+
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        return await self._timetable.due(now, most, abilities)
+
+    async def settled_jobs(self, most: int) -> Sequence[JobRecord]:
+        return await self._timetable.settled(most)
+
+    async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+        return await self._timetable.advance(advances)
+
+    async def job_log(self, query: LogQuery) -> LogPage:
+        return await self._timetable.log(query)
+
+    async def keep_text(self, name: str, text: str | None) -> None:
+        await self._timetable.keep_text(name, text)
+
+    async def text(self, name: str) -> str | None:
+        return await self._timetable.text(name)
 
 
 def _call(schema: str, function: str, count: int) -> str:
@@ -650,15 +716,6 @@ def _without(
 
 def _memory(text: str | None) -> SessionMemory | None:
     return None if text is None else decode_memory(text)
-
-
-def _position(cursor: str | None) -> int:
-    """The number of the run that a page goes on with."""
-    if cursor is None:
-        return NEVER
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_NUMBER):
-        raise InvalidInput("cursor", cursor, "the cursor of an earlier page")
-    return int(cursor)
 
 
 def _view(row: asyncpg.Record) -> RunView:

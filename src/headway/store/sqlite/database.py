@@ -36,7 +36,7 @@ _REASONS = {
 }
 
 
-def is_of_one_job(error: BaseException) -> bool:
+def is_of_one_request(error: BaseException) -> bool:
     """Whether an error is about the data of one call, so that others in the same transaction can go on."""
     if isinstance(error, sqlite3.OperationalError):
         return False
@@ -147,14 +147,14 @@ class Database:
             self._execute("ROLLBACK")
 
     def save(self) -> None:
-        self._execute("SAVEPOINT job")
+        self._execute("SAVEPOINT request")
 
     def release(self) -> None:
-        self._execute("RELEASE job")
+        self._execute("RELEASE request")
 
     def undo(self) -> None:
-        self._execute("ROLLBACK TO job")
-        self._execute("RELEASE job")
+        self._execute("ROLLBACK TO request")
+        self._execute("RELEASE request")
 
     def data_version(self) -> Column:
         """Another number whenever another connection has written."""

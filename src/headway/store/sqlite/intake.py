@@ -118,7 +118,9 @@ def read_sessions(database: Database, keys: Sequence[SessionKey]) -> dict[Sessio
 
 
 def run_row(run: Run, number: int) -> tuple[Column, ...]:
-    return (number, run.id, run.session, run.agent, int(run.source is _TASK), encode_run(run))
+    task = int(run.source is _TASK)
+    fired = None if run.firing is None else 1
+    return (number, run.id, run.session, run.agent, task, fired, encode_run(run))
 
 
 def place_row(  # noqa: PLR0917

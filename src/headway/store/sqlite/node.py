@@ -1,4 +1,4 @@
-"""Who this store object acts for, and what its jobs tell others."""
+"""Who this store object acts for, and what its requests tell others."""
 
 from headway.model.run import SessionKey
 from headway.model.settings import Limits, Settings
@@ -8,7 +8,7 @@ from headway.store.sqlite.board import EVERYONE
 
 
 class Node:
-    """The incarnation that a store object belongs to, as its jobs see it."""
+    """The incarnation that a store object belongs to, as its requests see it."""
 
     def __init__(self, settings: Settings) -> None:
         self.id = 0

@@ -32,7 +32,7 @@ def list_runs(database: Database, query: RunQuery) -> RunPage:
     values: list[Column] = []
     if query.cursor is not None:
         conditions.append("runs.number <= ?")
-        values.append(_position(query.cursor))
+        values.append(position(query.cursor))
     if query.agent is not None:
         conditions.append("runs.agent = ?")
         values.append(query.agent)
@@ -78,7 +78,7 @@ def _view(row: tuple[Column, ...]) -> RunView:
     return RunView(run, State(cast(str, waiting)), cast(int, waited))
 
 
-def _position(cursor: str) -> int:
+def position(cursor: str) -> int:
     """The number of the run that a page goes on with."""
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_NUMBER):
         raise InvalidInput("cursor", cursor, "the cursor of an earlier page")

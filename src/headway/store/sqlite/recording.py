@@ -30,7 +30,6 @@ from headway.ports import KEPT, Hint, Recorded
 from headway.store.codec import (
     decode_run,
     encode_answer,
-    encode_delivery,
     encode_fields,
     encode_memory,
     encode_outcome,
@@ -39,7 +38,7 @@ from headway.store.codec import (
 )
 from headway.store.keys import is_freed, keys_of, was_handled
 from headway.store.ranks import rank_of, ready_at
-from headway.store.sqlite.database import Column, Database, is_of_one_job
+from headway.store.sqlite.database import Column, Database, is_of_one_request
 from headway.store.sqlite.intake import (
     Session,
     all_above,
@@ -49,6 +48,7 @@ from headway.store.sqlite.intake import (
     root_name,
     run_row,
 )
+from headway.store.sqlite.keeping import keep_delivery
 from headway.store.sqlite.node import Node
 
 _Kept: TypeAlias = (
@@ -89,7 +89,7 @@ def record_apart(
         try:
             recorded = record(database, node, [action], now)
         except Exception as error:
-            if not is_of_one_job(error):
+            if not is_of_one_request(error):
                 raise
             database.undo()
             recorded = _leave_out(database, node, action, error, now)
@@ -330,11 +330,7 @@ class _Recording:
                 if asked is not None:
                     self._node.hint(cast(int | None, asked[0]), Hint.ENDED)
             case Deliver(delivery=delivery):
-                at = delivery.first_at
-                body = encode_delivery(delivery)
-                channel = delivery.route.channel
-                self._node.hint_all(Hint.ENDED)
-                self._database.run("deliver", delivery.id, channel, at, at, delivery.tries, body)
+                keep_delivery(self._database, self._node, delivery)
             case _:
                 pass
 

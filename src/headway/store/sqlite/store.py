@@ -7,10 +7,20 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from headway.core.actions import Action
-from headway.model.errors import StoreRefused, StoreUnavailable
+from headway.model.errors import InvalidInput, StoreRefused, StoreUnavailable
+from headway.model.job import Advance, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Delivery, Holding, Order
-from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
+from headway.model.run import (
+    AgentName,
+    JobId,
+    LaneName,
+    Route,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
 from headway.model.settings import Limits, Settings
 from headway.model.time import Instant, Span
 from headway.model.views import NodeView, RunView, StoreStatus
@@ -18,9 +28,16 @@ from headway.ports import (
     Admission,
     Claims,
     Clock,
+    DueJobs,
     Elsewhere,
     Granted,
     Hint,
+    JobPage,
+    JobQuery,
+    LetterPage,
+    LetterQuery,
+    LogPage,
+    LogQuery,
     Peer,
     Recorded,
     Renewal,
@@ -28,9 +45,16 @@ from headway.ports import (
     RunQuery,
 )
 from headway.store.codec import encode_fields
-from headway.store.sqlite import intake, keeping, ownership, reading, recording
+from headway.store.sqlite import intake, keeping, ownership, reading, recording, timetable
+from headway.store.sqlite.advances import advance, advance_apart
 from headway.store.sqlite.board import BOARD
-from headway.store.sqlite.database import Database, error_from, is_of_one_job, migrate, version_of
+from headway.store.sqlite.database import (
+    Database,
+    error_from,
+    is_of_one_request,
+    migrate,
+    version_of,
+)
 from headway.store.sqlite.lock import FileLock, Poke
 from headway.store.sqlite.node import Node
 from headway.store.sqlite.statements import MIGRATIONS
@@ -66,7 +90,7 @@ class _Admissions:
             try:
                 answer = intake.admit_again(database, self._node, asked, self._now)
             except Exception as error:
-                if not is_of_one_job(error):
+                if not is_of_one_request(error):
                     raise
                 database.undo()
                 self._answers.append(refusal_of(database.path, error))
@@ -210,7 +234,7 @@ class SqliteStore:
         size = path.stat().st_size + (log.stat().st_size if log.exists() else 0)
         return StoreStatus(self._path, version, MIGRATIONS[-1].version, pending, runs, size)
 
-    # Jobs.
+    # Requests.
 
     @property
     def _board(self) -> str:
@@ -218,10 +242,12 @@ class SqliteStore:
             return self._path
         return str(Path(self._path).absolute())
 
-    async def _write(self, task: Callable[[Database], T]) -> T:
-        """One job in the next transaction."""
+    async def _write(
+        self, task: Callable[[Database], T], again: Callable[[Database], T] | None = None
+    ) -> T:
+        """One request in the next transaction; `again` instead, if something in that could not be written."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._desk(self._writer).ask(Call(task, future))
+        self._desk(self._writer).ask(Call(task, future, again))
         return await future
 
     async def _read(self, task: Callable[[Database], T]) -> T:
@@ -285,15 +311,10 @@ class SqliteStore:
 
     async def record(self, actions: Sequence[Action]) -> Recorded:
         now = self._clock.now()
-        future: asyncio.Future[Recorded] = asyncio.get_running_loop().create_future()
-        self._desk(self._writer).ask(
-            Call(
-                lambda db: recording.record(db, self._node, actions, now),
-                future,
-                again=lambda db: recording.record_apart(db, self._node, actions, now),
-            )
+        return await self._write(
+            lambda db: recording.record(db, self._node, actions, now),
+            again=lambda db: recording.record_apart(db, self._node, actions, now),
         )
-        return await future
 
     async def outcomes(self, runs: Sequence[RunId]) -> Mapping[RunId, Outcome]:
         return await self._read(lambda db: reading.outcomes(db, runs))
@@ -390,6 +411,64 @@ class SqliteStore:
         self, delivery: Delivery, again_at: Instant | None = None, error: str = ""
     ) -> None:
         await self._write(lambda db: keeping.settle_delivery(db, delivery, again_at, error))
+
+    async def letters(self, query: LetterQuery) -> LetterPage:
+        return await self._read(lambda db: keeping.letters(db, query))
+
+    async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
+        return await self._write(lambda db: keeping.retry_letter(db, self._node, delivery_id, now))
+
+    async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
+        noted = dict(routes)
+        await self._write(lambda db: keeping.note_routes(db, noted, at))
+
+    async def last_route(self, agent: AgentName) -> Route | None:
+        return await self._read(lambda db: keeping.last_route(db, agent))
+
+    # Timetable.
+
+    async def add_job(self, job: Job, ticking: Ticking) -> bool:
+        return await self._write(lambda db: timetable.add_job(db, self._node, job, ticking))
+
+    async def change_job(self, job: Job, ticking: Ticking) -> bool:
+        changed = await self._write(lambda db: timetable.change_job(db, self._node, job, ticking))
+        if changed is None:
+            raise InvalidInput("name", job.name, f"a name that no other job of {job.agent} has")
+        return changed
+
+    async def remove_job(self, job_id: JobId) -> bool:
+        return await self._write(lambda db: timetable.remove_job(db, self._node, job_id))
+
+    async def find_job(self, job_id: JobId) -> JobRecord | None:
+        return await self._read(lambda db: timetable.find_job(db, job_id))
+
+    async def find_job_named(self, agent: AgentName, name: str) -> JobRecord | None:
+        return await self._read(lambda db: timetable.find_job_named(db, agent, name))
+
+    async def list_jobs(self, query: JobQuery) -> JobPage:
+        return await self._read(lambda db: timetable.list_jobs(db, query))
+
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        return await self._read(lambda db: timetable.due_jobs(db, now, most, abilities))
+
+    async def settled_jobs(self, most: int) -> Sequence[JobRecord]:
+        return await self._read(lambda db: timetable.settled_jobs(db, most))
+
+    async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+        now = self._clock.now()
+        return await self._write(
+            lambda db: advance(db, self._node, advances, now),
+            again=lambda db: advance_apart(db, self._node, advances, now),
+        )
+
+    async def job_log(self, query: LogQuery) -> LogPage:
+        return await self._read(lambda db: timetable.job_log(db, query))
+
+    async def keep_text(self, name: str, text: str | None) -> None:
+        await self._write(lambda db: timetable.keep_text(db, name, text))
+
+    async def text(self, name: str) -> str | None:
+        return await self._read(lambda db: timetable.text_of(db, name))
 
 
 def _nothing() -> None:

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from headway.model.errors import StoreRefused, StoreUnavailable
-from headway.store.sqlite.database import Database, error_from, is_of_one_job
+from headway.store.sqlite.database import Database, error_from, is_of_one_request
 
 T = TypeVar("T")
 
 
-class Job(Protocol):
+class Request(Protocol):
     """One call, as the thread sees it."""
 
     def work(self, database: Database, again: bool = False) -> None:
-        """Do it. With `again` from the start: the transaction was given up because of one of its jobs."""
+        """Do it. With `again` from the start: the transaction was given up because of one of its requests."""
         ...
 
     def fail(self, error: BaseException) -> None:
@@ -60,33 +60,33 @@ class Call(Generic[T]):
             self._future.set_result(self._result)  # type: ignore[arg-type]  # set by `work`, of type T
 
 
-def transact(database: Database, jobs: list[Job]) -> None:
+def transact(database: Database, requests: list[Request]) -> None:
     """One transaction for all of these. What is wrong with one of them leaves the others alone."""
     try:
-        if _try_all(database, jobs):
+        if _try_all(database, requests):
             return
         database.begin()
-        for job in jobs:
-            _try_one(database, job)
+        for request in requests:
+            _try_one(database, request)
         database.commit()
     except sqlite3.Error as error:
         _give_up(database)
-        for job in jobs:
-            job.fail(error_from(database.path, error))
+        for request in requests:
+            request.fail(error_from(database.path, error))
     except Exception as error:  # noqa: BLE001 - a bug must reach the callers, and not end the thread
         _give_up(database)
-        for job in jobs:
-            job.fail(error)
+        for request in requests:
+            request.fail(error)
 
 
-def _try_all(database: Database, jobs: list[Job]) -> bool:
+def _try_all(database: Database, requests: list[Request]) -> bool:
     """The usual way: without a savepoint for each. False: one of them cannot be done, nothing was kept."""
     database.begin()
     try:
-        for job in jobs:
-            job.work(database)
+        for request in requests:
+            request.work(database)
     except Exception as error:
-        if not is_of_one_job(error):
+        if not is_of_one_request(error):
             raise
         database.rollback()
         return False
@@ -94,21 +94,21 @@ def _try_all(database: Database, jobs: list[Job]) -> bool:
     return True
 
 
-def _try_one(database: Database, job: Job) -> None:
+def _try_one(database: Database, request: Request) -> None:
     database.save()
     try:
-        job.work(database, again=True)
+        request.work(database, again=True)
     except Exception as error:
-        if not is_of_one_job(error):
+        if not is_of_one_request(error):
             raise
         database.undo()
-        job.fail(refusal_of(database.path, error))
+        request.fail(refusal_of(database.path, error))
     else:
         database.release()
 
 
 def refusal_of(store: str, error: Exception) -> Exception:
-    """What the caller of the one job is told that cannot be done."""
+    """What the caller of the one request is told that cannot be done."""
     if isinstance(error, sqlite3.Error):
         return error_from(store, error)
     if isinstance(error, UnicodeError | OverflowError):
@@ -124,34 +124,34 @@ def _give_up(database: Database) -> None:
         return
 
 
-def read_all(database: Database, jobs: list[Job]) -> None:
+def read_all(database: Database, requests: list[Request]) -> None:
     """Answer each from the state of the last commit."""
-    for job in jobs:
+    for request in requests:
         try:
-            job.work(database)
+            request.work(database)
         except sqlite3.Error as error:
-            job.fail(error_from(database.path, error))
+            request.fail(error_from(database.path, error))
         except Exception as error:  # noqa: BLE001 - a bug must reach the caller, and not end the thread
-            job.fail(error)
+            request.fail(error)
 
 
 class Inline:
-    """Does each job at once, where it is asked for: no threads, for tests in virtual time."""
+    """Does each request at once, where it is asked for: no threads, for tests in virtual time."""
 
     def __init__(
         self,
         database: Database,
-        carry_out: Callable[[Database, list[Job]], None],
+        carry_out: Callable[[Database, list[Request]], None],
         after: Callable[[], None],
     ) -> None:
         self._database = database
         self._carry_out = carry_out
         self._after = after
 
-    def ask(self, job: Job) -> None:
-        self._carry_out(self._database, [job])
+    def ask(self, request: Request) -> None:
+        self._carry_out(self._database, [request])
         self._after()
-        job.answer()
+        request.answer()
 
     async def close(self) -> None:
         self._database.close()
@@ -163,7 +163,7 @@ class Worker:
     def __init__(
         self,
         database: Database,
-        carry_out: Callable[[Database, list[Job]], None],
+        carry_out: Callable[[Database, list[Request]], None],
         after: Callable[[], None],
         loop: asyncio.AbstractEventLoop,
         name: str,
@@ -172,7 +172,7 @@ class Worker:
         self._carry_out = carry_out
         self._after = after
         self._loop = loop
-        self._jobs: list[Job] = []
+        self._requests: list[Request] = []
         self._lock = threading.Lock()
         self._wake = threading.Semaphore(0)
         self._closing = False
@@ -181,13 +181,13 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    def ask(self, job: Job) -> None:
+    def ask(self, request: Request) -> None:
         with self._lock:
             if self._closing:
                 raise StoreUnavailable(self._database.path, "the store was closed")
-            jobs = self._jobs
-            jobs.append(job)
-        if len(jobs) == 1:
+            requests = self._requests
+            requests.append(request)
+        if len(requests) == 1:
             self._wake.release()
 
     async def close(self) -> None:
@@ -203,11 +203,11 @@ class Worker:
         while True:
             self._wake.acquire()
             with self._lock:
-                jobs, self._jobs = self._jobs, []
+                requests, self._requests = self._requests, []
                 closing = self._closing
-            if jobs:
-                self._carry_out(self._database, jobs)
-                self._post(self._answer, jobs)
+            if requests:
+                self._carry_out(self._database, requests)
+                self._post(self._answer, requests)
                 with contextlib.suppress(OSError, RuntimeError):
                     # A hint may be lost: its hearer is closing, or there is no file descriptor left.
                     self._after()
@@ -216,18 +216,18 @@ class Worker:
                 self._post(self._say_closed, [])
                 return
 
-    def _post(self, callback: Callable[[list[Job]], None], jobs: list[Job]) -> None:
+    def _post(self, callback: Callable[[list[Request]], None], requests: list[Request]) -> None:
         """One wake-up of the loop for the whole transaction."""
         try:
-            self._loop.call_soon_threadsafe(callback, jobs)
+            self._loop.call_soon_threadsafe(callback, requests)
         except RuntimeError:
             # The loop is closed: nobody waits any more. What was committed is safe.
             return
 
-    def _answer(self, jobs: list[Job]) -> None:
-        for job in jobs:
-            job.answer()
+    def _answer(self, requests: list[Request]) -> None:
+        for request in requests:
+            request.answer()
 
-    def _say_closed(self, _: list[Job]) -> None:
+    def _say_closed(self, _: list[Request]) -> None:
         if not self._closed.done():
             self._closed.set_result(None)

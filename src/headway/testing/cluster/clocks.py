@@ -27,9 +27,14 @@ class NodeClock(SystemClock):
         self._conductor = conductor
         self._loop = loop
         self._origin = ORIGIN + off_by
+        self._wall: Span = self._origin
+        """How far the wall clock that all nodes go by is ahead of the simulated time."""
 
     def now(self) -> Instant:
         return self._origin + self._conductor.now - self._loop.slept
+
+    def wall(self) -> Instant:
+        return self._conductor.now + self._wall
 
     def elapsed(self) -> Instant:
         return self._conductor.now
@@ -37,4 +42,5 @@ class NodeClock(SystemClock):
     def follow(self, at: Instant | None, ago: Span) -> None:
         if at is None:
             return
+        self._wall = at + ago - self._conductor.now
         self._origin += max(at + ago - self.now(), -_LARGEST_STEP_BACK)

@@ -13,18 +13,35 @@ import msgspec
 
 from headway.core.actions import Action
 from headway.model.errors import StoreUnavailable
+from headway.model.job import Advance, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Delivery, Holding, Order
-from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey, SessionMemory
+from headway.model.run import (
+    AgentName,
+    JobId,
+    LaneName,
+    Route,
+    Run,
+    RunId,
+    SessionKey,
+    SessionMemory,
+)
 from headway.model.settings import Limits
 from headway.model.time import SECOND, Instant, Span
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.ports import (
     Admission,
     Claims,
+    DueJobs,
     Elsewhere,
     Granted,
     Hint,
+    JobPage,
+    JobQuery,
+    LetterPage,
+    LetterQuery,
+    LogPage,
+    LogQuery,
     Peer,
     Recorded,
     Renewal,
@@ -312,3 +329,68 @@ class FaultyStore:
         await self._through(
             "settle_delivery", lambda: self._store.settle_delivery(delivery, again_at, error)
         )
+
+    async def letters(self, query: LetterQuery) -> LetterPage:
+        return await self._through("letters", lambda: self._store.letters(query))
+
+    async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
+        return await self._through(
+            "retry_letter", lambda: self._store.retry_letter(delivery_id, now)
+        )
+
+    async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
+        await self._through("note_routes", lambda: self._store.note_routes(routes, at))
+
+    async def last_route(self, agent: AgentName) -> Route | None:
+        return await self._through("last_route", lambda: self._store.last_route(agent))
+
+    # The timetable.
+
+    async def add_job(self, job: Job, ticking: Ticking) -> bool:
+        return await self._through("add_job", lambda: self._store.add_job(job, ticking))
+
+    async def change_job(self, job: Job, ticking: Ticking) -> bool:
+        return await self._through("change_job", lambda: self._store.change_job(job, ticking))
+
+    async def remove_job(self, job_id: JobId) -> bool:
+        return await self._through("remove_job", lambda: self._store.remove_job(job_id))
+
+    async def find_job(self, job_id: JobId) -> JobRecord | None:
+        return await self._through("find_job", lambda: self._store.find_job(job_id))
+
+    async def find_job_named(self, agent: AgentName, name: str) -> JobRecord | None:
+        return await self._through(
+            "find_job_named", lambda: self._store.find_job_named(agent, name)
+        )
+
+    async def list_jobs(self, query: JobQuery) -> JobPage:
+        return await self._through("list_jobs", lambda: self._store.list_jobs(query))
+
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        return await self._through("due_jobs", lambda: self._store.due_jobs(now, most, abilities))
+
+    async def settled_jobs(self, most: int) -> Sequence[JobRecord]:
+        return await self._through("settled_jobs", lambda: self._store.settled_jobs(most))
+
+    async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+        return await self._through(
+            "advance",
+            lambda: self._store.advance(advances),
+            lambda answers: self._advanced(advances, answers),
+        )
+
+    def _advanced(
+        self, advances: Sequence[Advance], answers: Sequence[tuple[Admission, ...] | None]
+    ) -> None:
+        for advance, admissions in zip(advances, answers, strict=True):
+            for run, admission in zip(advance.runs, admissions or (), strict=False):
+                self._sight.admitted(run, admission)
+
+    async def job_log(self, query: LogQuery) -> LogPage:
+        return await self._through("job_log", lambda: self._store.job_log(query))
+
+    async def keep_text(self, name: str, text: str | None) -> None:
+        await self._through("keep_text", lambda: self._store.keep_text(name, text))
+
+    async def text(self, name: str) -> str | None:
+        return await self._through("text", lambda: self._store.text(name))

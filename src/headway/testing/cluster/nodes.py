@@ -124,8 +124,8 @@ class Node:
         tries = 0
         while self.engine is None:
             tries += 1
-            engine = Engine(self.settings, self.store, self.clock, self.name)
-            engine._ids = RunIds(f"{self.name}{'' if tries == 1 else f't{tries}'}")  # noqa: SLF001 - ids by seed
+            ids = RunIds(f"{self.name}{'' if tries == 1 else f't{tries}'}")
+            engine = Engine(self.settings, self.store, self.clock, self.name, ids)
             engine.attempts.jitter = self._random.random
             for name, settings in self.agents.items():
                 runner = FunctionRunner(agent_for(self, self._habits))

@@ -11,6 +11,7 @@ import msgspec
 from headway.core.actions import Ended, Limited, Stopped
 from headway.core.kernel import Kernel
 from headway.model.errors import WouldDeadlock
+from headway.model.places import Cancel, Clear, Command, Configure, Order, Stop, StopAll
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, Run, RunId, SessionKey
 from headway.model.settings import AgentSettings, LaneSettings, Limits
 from headway.model.time import Instant
@@ -91,9 +92,8 @@ class Driver(Teller):
     def cancel(self, run_id: RunId) -> Stopped:
         seen = self.mirror.runs.get(run_id)
         reached = [] if seen is None else self._tree(seen)
-        return self._stop(
-            reached, lambda kernel: kernel.cancel(run_id, self.now), ("cancel", run_id)
-        )
+        key = None if seen is None else seen.run.session
+        return self._stop(reached, self._ordered(key, Cancel(run_id)), ("cancel", run_id))
 
     def stop(self, key: SessionKey) -> Stopped:
         reached: list[Seen] = []
@@ -105,7 +105,7 @@ class Driver(Teller):
                     break
             if not session.running and not session.line:
                 reached = [part for window in session.windows.values() for part in window.parts]
-        return self._stop(reached, lambda kernel: kernel.stop(key, self.now), ("stop", key))
+        return self._stop(reached, self._ordered(key, Stop()), ("stop", key))
 
     def stop_all(
         self,
@@ -115,7 +115,7 @@ class Driver(Teller):
         route: Route | None = None,
     ) -> Stopped:
         mirror = self.mirror
-        held, memory = self.ledger.recall(key), self.ledger.memories.get(key)
+        self.ledger.recall(key)
         session = mirror.session(key)
         mirror.memories.cut_off(key, self.now if sent_at is None else sent_at, message_id, route)
         reached = [
@@ -130,15 +130,7 @@ class Driver(Teller):
         ]
         return self._stop(
             reached,
-            lambda kernel: kernel.stop_all(
-                key,
-                self.now,
-                sent_at=sent_at,
-                message_id=message_id,
-                route=route,
-                epoch=held.epoch,
-                memory=memory,
-            ),
+            self._ordered(key, StopAll(sent_at, message_id, route)),
             ("stop all", key, sent_at, message_id, route),
         )
 
@@ -152,8 +144,9 @@ class Driver(Teller):
             and not seen.begun
             and seen.where in {Where.LINE, Where.WINDOW}
         ]
+        clear = self._ordered(key, Clear())
         return self._end(
-            reached, Reason.CLEARED, lambda kernel: kernel.clear(key, self.now), ("clear", key)
+            reached, Reason.CLEARED, lambda kernel: clear(kernel).waiting, ("clear", key)
         )
 
     def clear_lane(self, name: LaneName) -> int:
@@ -235,15 +228,11 @@ class Driver(Teller):
 
     def configure(self, key: SessionKey, options: QueueOptions | None) -> None:
         mirror = self.mirror
-        held, memory = self.ledger.recall(key), self.ledger.memories.get(key)
+        self.ledger.recall(key)
+        configure = self._ordered(key, Configure(options))
         mirror.session(key)
         mirror.memories.keep(key, msgspec.structs.replace(mirror.memories.of(key), options=options))
-        self.tell(
-            lambda kernel: kernel.configure(
-                key, options, self.now, epoch=held.epoch, memory=memory
-            ),
-            ("configure", key, options),
-        )
+        self.tell(configure, ("configure", key, options))
 
     def set_lane(self, name: LaneName, settings: LaneSettings) -> None:
         self.mirror.set_lane(name, settings)
@@ -311,6 +300,28 @@ class Driver(Teller):
         )
 
     # Ends of many.
+
+    def _ordered(self, key: SessionKey | None, command: Command) -> Callable[[Kernel], Stopped]:
+        """The order as the store passes it on: to a session that is held, else nobody need carry it out."""
+        held = None if key is None else self.ledger.held.get(key)
+        if key is None or held is None:
+
+            def nothing(kernel: Kernel) -> Stopped:
+                kernel.time_passed(self.now)
+                return Stopped()
+
+            return nothing
+        order, epoch, memory = (
+            Order("order", key, command),
+            held.epoch,
+            self.ledger.memories.get(key),
+        )
+
+        def carry_out(kernel: Kernel) -> Stopped:
+            answer = kernel.carry_out(order, epoch, memory, self.now)
+            return Stopped(answer.running, answer.waiting)
+
+        return carry_out
 
     def _stop(self, reached: list[Seen], call: Callable[[Kernel], Stopped], what: Doing) -> Stopped:
         mirror = self.mirror

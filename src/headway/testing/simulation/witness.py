@@ -20,6 +20,7 @@ from headway.core.actions import (
     NoteWait,
     Release,
     Remember,
+    Respond,
     Start,
     Steer,
     Unsteer,
@@ -71,6 +72,7 @@ class Witness:
             NoteWait: self._note_wait,
             NoteLate: self._note_late,
             NoteHold: self._note_hold,
+            Respond: self._respond,
         }
 
     def heed(self, action: Action) -> None:
@@ -299,6 +301,9 @@ class Witness:
         if session.asked or session.tight is not None or not session.running or not session.line:
             broken(Invariant.SESSION_LIMIT, f"an estimate of {session.key} is asked for nothing")
         session.asked = True
+
+    def _respond(self, action: Respond) -> None:
+        self.ledger.check_epoch(action.order.session, action.epoch)
 
     def _release(self, action: Release) -> None:
         session = self.mirror.sessions.get(action.session)

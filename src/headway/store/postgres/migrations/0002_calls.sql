@@ -600,6 +600,42 @@ begin
 end $$;
 
 
+-- Puts what is to be said into the outbox; what is there already stays as it is. Of what is said once, only what is not
+-- remembered under its key (H-2): these keys are of no admission, and are locked behind sessions, in their own order.
+-- Indexes: outbox_pkey, keys_pkey.
+create function headway.post_v1(
+    p_ids text[], p_channels text[], p_at bigint[], p_bodies text[], p_runs text[], p_once text[], p_until bigint[]
+) returns void
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+    v_row record;
+    v_kept text[] := '{}';
+begin
+    if cardinality(array_remove(p_once, null)) > 0 then
+        for v_row in
+            select n.* from unnest(p_ids, p_at, p_runs, p_once, p_until)
+                with ordinality as n(id, at, run, once, until, ord)
+            where n.once is not null order by n.once collate "C", n.ord
+        loop
+            insert into headway.keys as k (key, run, expires_at) values (v_row.once, v_row.run, v_row.until)
+            on conflict (key) do update set run = excluded.run, expires_at = excluded.expires_at
+            where k.expires_at <= v_row.at;
+            if found then
+                v_kept := v_kept || v_row.id;
+            end if;
+        end loop;
+    end if;
+    insert into headway.outbox (id, channel, due_at, first_at, body)
+    select n.id, n.channel, n.at, n.at, n.body
+    from unnest(p_ids, p_channels, p_at, p_bodies, p_once) as n(id, channel, at, body, once)
+    where n.once is null or n.id = any (v_kept)
+    order by n.id collate "C" on conflict (id) do nothing;
+end $$;
+
+
 -- Keeps all kinds of decisions. What `record_v1` knows is handed to it in between.
 -- Answers besides: `news` with a node in whose sessions an order was put.
 -- Indexes: sessions_pkey, runs_pkey, queue_run, queue_root, attempts_pkey, orders_pkey, outbox_pkey.
@@ -620,7 +656,8 @@ create function headway.record_all_v1(
     p_t_ids text[],
     p_r_in text[], p_r_memories text[],
     p_o_ids text[], p_o_answers text[],
-    p_d_ids text[], p_d_channels text[], p_d_at bigint[], p_d_bodies text[]
+    p_d_ids text[], p_d_channels text[], p_d_at bigint[], p_d_bodies text[], p_d_runs text[],
+    p_d_once text[], p_d_until bigint[]
 ) returns table (kind text, key text, node bigint)
 language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -731,10 +768,7 @@ begin
             group by a.asked_by;
     end if;
     if cardinality(p_d_ids) > 0 then
-        insert into headway.outbox (id, channel, due_at, first_at, body)
-        select n.id, n.channel, n.at, n.at, n.body
-        from unnest(p_d_ids, p_d_channels, p_d_at, p_d_bodies) as n(id, channel, at, body)
-        order by n.id collate "C" on conflict (id) do nothing;
+        perform headway.post_v1(p_d_ids, p_d_channels, p_d_at, p_d_bodies, p_d_runs, p_d_once, p_d_until);
     end if;
 
     if cardinality(p_b_ids) > 0 then

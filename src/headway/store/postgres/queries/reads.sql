@@ -44,9 +44,6 @@ where r.id = any ($1::text[]);
 -- Index: slot_wants_pkey.
 select count(*) as waiting from headway.slot_wants w where w.lane = $1 and w.node <> $2;
 
--- name: backend
-select pg_backend_pid() as pid;
-
 -- name: waiting_tasks
 -- How many tasks are unfinished in all, and of the agent that has most. Index: queue_tasks.
 select coalesce(sum(n.count), 0)::bigint as total, coalesce(max(n.count), 0)::bigint as most

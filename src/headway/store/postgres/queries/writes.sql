@@ -17,7 +17,7 @@ with taken as (
     )
     returning o.id, o.body, o.tries, o.first_at
 )
-select t.body, t.tries from taken t order by t.first_at, t.id;
+select t.body, t.tries, t.first_at from taken t order by t.first_at, t.id;
 
 -- name: delivered
 -- Index: outbox_pkey.

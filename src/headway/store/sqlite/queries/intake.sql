@@ -60,14 +60,14 @@ FROM (
 GROUP BY agent;
 
 -- name: add_runs
--- Index: the primary key of runs, runs.id, runs_of_session.
-INSERT INTO runs (number, id, session, agent, task, body)
-SELECT * FROM (VALUES /* rows */ (?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
+-- Index: the primary key of runs, runs.id, runs_of_session; of those that jobs made, runs_fired.
+INSERT INTO runs (number, id, session, agent, task, fired, body)
+SELECT * FROM (VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: add_refused
 -- Runs that ended as they came. Index: the primary key of runs, runs.id, runs_of_session, runs_ended.
-INSERT INTO runs (number, id, session, agent, task, body, state, outcome, finished_at)
-SELECT * FROM (VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
+INSERT INTO runs (number, id, session, agent, task, fired, body, state, outcome, finished_at)
+SELECT * FROM (VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: add_places
 -- Index: the primary key of queue, queue_of_session, queue_of_tasks.
@@ -106,11 +106,6 @@ WHERE runs.id = ?;
 -- name: repeated_order
 -- Index: the primary key of orders.
 SELECT seq FROM orders WHERE id = ?;
-
--- name: has_work
--- Index: queue_of_session; orders_open.
-SELECT EXISTS (SELECT 1 FROM queue WHERE session = ?1)
-    OR EXISTS (SELECT 1 FROM orders WHERE session = ?1 AND answer IS NULL);
 
 -- name: has_runs
 -- Index: queue_of_session.

@@ -1,6 +1,6 @@
 -- name: due_deliveries
 -- Index: outbox_due.
-SELECT id, tries, body
+SELECT id, tries, first_at, body
 FROM outbox
 WHERE dead = 0 AND channel IN (SELECT value FROM json_each(?)) AND due_at <= ?
 ORDER BY first_at, id
@@ -21,6 +21,41 @@ UPDATE outbox SET due_at = ?, tries = ?, error = ? WHERE id = ?;
 -- name: dead_letter
 -- Index: the primary key of outbox.
 UPDATE outbox SET dead = 1, tries = ?, error = ? WHERE id = ?;
+
+-- name: say_once
+-- Remembered, unless it is already and its time has not passed. Index: the primary key of keys; keys_ends; keys_run.
+INSERT INTO keys (key, run, expires_at) VALUES (?1, ?2, ?3)
+ON CONFLICT (key) DO UPDATE SET run = excluded.run, expires_at = excluded.expires_at
+WHERE keys.expires_at <= ?4;
+
+-- name: deliver
+-- Index: the primary key of outbox, outbox_due.
+INSERT OR IGNORE INTO outbox (id, channel, due_at, first_at, tries, body) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: letters
+-- The oldest first, after a place among them; a null channel is any. Index: outbox_dead; of what waits, outbox_due.
+SELECT first_at, id, tries, error, body
+FROM outbox
+WHERE dead = ?1 AND (first_at, id) > (?2, ?3) AND (?4 IS NULL OR channel = ?4)
+ORDER BY first_at, id
+LIMIT ?5;
+
+-- name: retry_letter
+-- Index: the primary key of outbox.
+UPDATE outbox
+SET dead = 0, due_at = ?2, first_at = ?2, tries = 0, error = ''
+WHERE id = ?1 AND dead = 1;
+
+-- name: note_routes
+-- Index: the primary key of routes.
+INSERT INTO routes (agent, route, at)
+SELECT * FROM (VALUES /* rows */ (?, ?, ?)) WHERE column1 IS NOT NULL
+ON CONFLICT (agent) DO UPDATE SET route = excluded.route, at = excluded.at
+WHERE excluded.at >= routes.at;
+
+-- name: last_route
+-- Index: the primary key of routes.
+SELECT route FROM routes WHERE agent = ?;
 
 -- name: past_retention
 -- Those that no key leads to any more. Index: runs_ended; keys_run.
@@ -60,5 +95,18 @@ DELETE FROM nodes WHERE ended_at <= ?;
 DELETE FROM events
 WHERE number IN (SELECT number FROM events WHERE at <= ? ORDER BY number LIMIT ?);
 
+-- name: forget_firings
+-- But for those whose run is unfinished. Index: firings_at; the primary key of queue.
+DELETE FROM firings
+WHERE number IN (
+    SELECT number FROM firings
+    WHERE
+        at <= ?
+        AND NOT EXISTS (SELECT 1 FROM queue WHERE queue.number = firings.run_number)
+    ORDER BY at
+    LIMIT ?
+);
+
 -- name: forget_dead_letters
+-- Index: outbox_dead.
 DELETE FROM outbox WHERE dead = 1 AND first_at <= ?;

@@ -28,7 +28,8 @@ SELECT number, attempt, node, epoch, started_at, ?, ? FROM attempts WHERE number
 UPDATE runs SET body = ? WHERE number = ?;
 
 -- name: finish_runs
--- The first outcome stays. Index: the primary key of runs; runs_ended and, of a merged one, runs_taken.
+-- The first outcome stays. Index: the primary key of runs; runs_ended, of a merged one runs_taken, of one that a job
+-- made runs_fired.
 UPDATE runs
 SET
     state = ended.column2,
@@ -99,10 +100,6 @@ UPDATE sessions SET memory = ? WHERE key = ?;
 -- name: answer
 -- Index: the primary key of orders.
 UPDATE orders SET answer = ?, answered_at = ? WHERE id = ? RETURNING asked_by;
-
--- name: deliver
--- Index: the primary key of outbox, outbox_due.
-INSERT OR IGNORE INTO outbox (id, channel, due_at, first_at, tries, body) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: drop_idle
 -- Of these sessions those with nothing unfinished and nothing to remember.

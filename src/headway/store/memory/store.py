@@ -1,4 +1,4 @@
-"""The memory store: everything in this process, nothing promised beyond it."""
+"""The store itself: the latest record of each run, and the only node, which owns everything."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,14 @@ from headway.core.actions import (
 from headway.core.alarms import NEVER
 from headway.core.endings import FINAL_CUTS
 from headway.core.session import BLANK
-from headway.model.errors import InvalidInput
+from headway.model.job import Advance, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Stop
 from headway.model.run import (
     AgentName,
+    JobId,
     LaneName,
+    Route,
     Run,
     RunId,
     SessionKey,
@@ -41,10 +43,17 @@ from headway.ports import (
     Admission,
     Claims,
     Clock,
+    DueJobs,
     Duplicate,
     Elsewhere,
     Granted,
     Hint,
+    JobPage,
+    JobQuery,
+    LetterPage,
+    LetterQuery,
+    LogPage,
+    LogQuery,
     Peer,
     Recorded,
     Renewal,
@@ -52,11 +61,15 @@ from headway.ports import (
     RunQuery,
 )
 from headway.store.keys import UNSUCCESSFUL, Key, is_freed, keys_of, was_handled
+from headway.store.memory.cursors import position
+from headway.store.memory.log import JobLog
+from headway.store.memory.outbox import MemoryOutbox
+from headway.store.memory.timetable import MemoryTimetable
 
-_LONGEST_NUMBER = 18
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
-
+_QUEUED = State.QUEUED
+_RUNNING = State.RUNNING
 
 _Record: TypeAlias = Run | Start | Enqueue | Finish
 """The latest that was said of a run: asked for, started, waiting again, or finished."""
@@ -96,13 +109,18 @@ class MemoryStore:
         self._numbered = 0
         self._epochs = 0
         self._node = NodeView(0, "", 0, 0, 0)
-        self._outbox: dict[str, tuple[Instant, Delivery]] = {}
+        self._hear: Callable[[Hint], None] | None = None
+        self._texts: dict[str, str] = {}
+        self._outbox = MemoryOutbox()
+        self._log = JobLog(self._state_of, self._view_of, settings.retained_runs)
+        self._timetable = MemoryTimetable(self._log, self._outbox, self.admit, self._jobs_changed)
 
     async def open(self, hear: Callable[[Hint], None] | None = None) -> None:
-        """Nothing to get ready, and nobody who could give hints."""
+        """Nothing to get ready; there are no other nodes, so the only hints are those about jobs."""
+        self._hear = hear
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        self._hear = None
 
     async def migrate(self) -> Sequence[str]:
         return ()
@@ -160,13 +178,12 @@ class MemoryStore:
         return Recorded(kept=tuple(kept)) if kept else KEPT
 
     async def find(self, run_id: RunId) -> RunView | None:
-        record = self._records.get(run_id)
-        return None if record is None else self._view(record)
+        return self._view_of(run_id)
 
     async def list(self, query: RunQuery) -> RunPage:
         """Newest first. Runs are numbered as they are first listed, so a cursor outlives what it points at."""
         self._number()
-        upto = _position(query.cursor)
+        upto = NEVER if query.cursor is None else position(query.cursor)
         found: list[RunView] = []
         for run_id in reversed(self._numbers):
             number = self._numbers[run_id]
@@ -197,6 +214,8 @@ class MemoryStore:
                 and before - len(self._records) < most
             ):
                 self._forget(finished.popleft().run.id)
+        self._log.prune(now - settings.retention)
+        self._outbox.prune(now, now - settings.retention)
         return before - len(self._records)
 
     async def keep(self, kind: str, at: Instant, fields: Mapping[str, object]) -> None:
@@ -240,30 +259,74 @@ class MemoryStore:
     async def slots_wanted(self, lane: LaneName) -> int:
         return 0
 
+    # What is to be said.
+
     async def take_deliveries(
         self, channels: Sequence[str], most: int, now: Instant, until: Instant
     ) -> Sequence[Delivery]:
-        due = [
-            (due_at, delivery)
-            for due_at, delivery in self._outbox.values()
-            if due_at <= now and delivery.route.channel in channels
-        ]
-        due.sort(key=lambda entry: entry[1].first_at)
-        for _, delivery in due[:most]:
-            self._outbox[delivery.id] = (until, delivery)
-        return [delivery for _, delivery in due[:most]]
+        return self._outbox.take(channels, most, now, until)
 
     async def settle_delivery(
-        self,
-        delivery: Delivery,
-        again_at: Instant | None = None,
-        error: str = "",
+        self, delivery: Delivery, again_at: Instant | None = None, error: str = ""
     ) -> None:
-        if again_at is None:
-            self._outbox.pop(delivery.id, None)
-        elif delivery.id in self._outbox:
-            tried = msgspec.structs.replace(delivery, tries=delivery.tries + 1)
-            self._outbox[delivery.id] = (again_at, tried)
+        self._outbox.settle(delivery, again_at, error)
+
+    async def letters(self, query: LetterQuery) -> LetterPage:
+        return self._outbox.page(query)
+
+    async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
+        return self._outbox.retry(delivery_id, now)
+
+    async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
+        self._outbox.note_routes(routes, at)
+
+    async def last_route(self, agent: AgentName) -> Route | None:
+        return self._outbox.last_route(agent)
+
+    # What is to happen when.
+
+    async def add_job(self, job: Job, ticking: Ticking) -> bool:
+        return self._timetable.add(job, ticking)
+
+    async def change_job(self, job: Job, ticking: Ticking) -> bool:
+        return self._timetable.change(job, ticking)
+
+    async def remove_job(self, job_id: JobId) -> bool:
+        return self._timetable.remove(job_id)
+
+    async def find_job(self, job_id: JobId) -> JobRecord | None:
+        return self._timetable.find(job_id)
+
+    async def find_job_named(self, agent: AgentName, name: str) -> JobRecord | None:
+        return self._timetable.find_named(agent, name)
+
+    async def list_jobs(self, query: JobQuery) -> JobPage:
+        return self._timetable.page(query)
+
+    async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+        return self._timetable.due(now, most, frozenset(abilities))
+
+    async def settled_jobs(self, most: int) -> Sequence[JobRecord]:
+        return self._timetable.settled(most)
+
+    async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+        return self._timetable.advance(advances)
+
+    async def job_log(self, query: LogQuery) -> LogPage:
+        return self._log.page(query)
+
+    async def keep_text(self, name: str, text: str | None) -> None:
+        if text is None:
+            self._texts.pop(name, None)
+        else:
+            self._texts[name] = text
+
+    async def text(self, name: str) -> str | None:
+        return self._texts.get(name)
+
+    def _jobs_changed(self) -> None:
+        if self._hear is not None:
+            self._hear(Hint.JOBS)
 
     def _number(self) -> None:
         """Give every run its number in the order of coming; the forgotten ones lose theirs."""
@@ -274,6 +337,21 @@ class MemoryStore:
                 number = self._numbered = self._numbered + 1
             numbers[run_id] = number
         self._numbers = numbers
+
+    def _view_of(self, run_id: RunId) -> RunView | None:
+        record = self._records.get(run_id)
+        return None if record is None else self._view(record)
+
+    def _state_of(self, run_id: RunId) -> State | None:
+        """As `_view` says, and quicker: each job that is due asks for its latest runs."""
+        record = self._records.get(run_id)
+        if type(record) is Finish:
+            return record.outcome.state
+        if type(record) is Run:
+            return _QUEUED
+        if type(record) is Start:
+            return _RUNNING
+        return record.state if type(record) is Enqueue else None
 
     def _view(self, record: _Record) -> RunView:
         match record:
@@ -304,7 +382,7 @@ class MemoryStore:
             case CancelAttempt(run=run, cut=cut) if cut in FINAL_CUTS:
                 self._cancelling.add(run.id)
             case Deliver(delivery):
-                self._outbox.setdefault(delivery.id, (delivery.first_at, delivery))
+                self._outbox.put(delivery)
             case Remember(session=session, memory=memory):
                 self._remember(session, memory)
             case _:
@@ -437,15 +515,6 @@ class MemoryStore:
     def _did_not_succeed(self, run_id: RunId) -> bool:
         record = self._records.get(run_id)
         return isinstance(record, Finish) and record.outcome.state in UNSUCCESSFUL
-
-
-def _position(cursor: str | None) -> int:
-    """The number of the run that a page goes on with."""
-    if cursor is None:
-        return NEVER
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_NUMBER):
-        raise InvalidInput("cursor", cursor, "the cursor of an earlier page")
-    return int(cursor)
 
 
 def _matches(query: RunQuery, view: RunView) -> bool:

@@ -1,0 +1,384 @@
+"""What becomes of a job whose time has come (C-5 to C-10): the runs it makes, the lines of its log, its next instant.
+
+Pure: a job is read, this decides, and the store keeps the decision only if the job is still what was read. The next
+firing never depends on what becomes of the runs made here.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from headway.core.heartbeat import SPACING
+from headway.core.request import Composer
+from headway.core.schedule import count, latest, next_firing, offset
+from headway.model.job import ISOLATED, JOB, MAX_RECENT, Advance, Entry, Job, JobRecord, Ticking
+from headway.model.payload import Ask, Execute, Say
+from headway.model.places import Delivery
+from headway.model.run import Firing, Route, Run, RunId, SessionKey
+from headway.model.schedule import At
+from headway.model.time import MINUTE, SECOND, Instant, Span
+from headway.model.value import Value
+from headway.model.views import JobView
+from headway.model.words import Fired, Misfire, Overlap, Source, State
+
+GRACE: Span = MINUTE
+"""A firing that is late by no more was not missed."""
+MAX_FAILURES = 10
+"""After so many failures in a row a job is paused (C-9)."""
+MAX_CAUGHT_UP = 1_000
+"""So many missed firings of one job are run at most (misfire `all`)."""
+MAX_LINES = 100
+"""So many missed firings have a line of their own; those before them share one."""
+_UNBOUNDED = 10_000
+
+OVERLAPS = "an earlier firing is not finished"
+TOO_MANY = "too many firings wait already"
+REPLACED = "a later firing took its place"
+TOO_SOON = "the agent was woken just before"
+TOO_OLD = "older than the misfire window"
+MISSED = "nobody was there to run it"
+
+
+class Go(Value, frozen=True):
+    """Somebody has looked: the agent is to be woken."""
+
+    text: str | None = None
+    """What it is told, where that is not the job's own text."""
+    route: Route | None = None
+    """Where the reply goes, where that is not the job's own."""
+
+
+class Skip(Value, frozen=True):
+    """Somebody has looked: the agent sleeps on."""
+
+    reason: str
+
+
+Look: TypeAlias = Go | Skip
+GO = Go()
+
+
+class Decision(Value, frozen=True):
+    """What is to be kept, and the earlier runs that give way to a new one."""
+
+    job: Job
+    advance: Advance
+    supersedes: tuple[RunId, ...] = ()
+    paused: str = ""
+
+
+def is_late(record: JobRecord, now: Instant) -> bool:
+    """Whether nobody was there when it was due."""
+    next_at = record.ticking.next_at
+    return next_at is not None and now - next_at > GRACE
+
+
+class _Planned(Value, frozen=True):
+    due_at: Instant
+    kind: Fired
+
+
+def decide(
+    record: JobRecord,
+    now: Instant,
+    composer: Composer,
+    next_id: Callable[[], RunId],
+    look: Look = GO,
+    catch_up_at: Instant | None = None,
+) -> Decision:
+    """What a due job does now. What makes up for missed firings starts at `catch_up_at`."""
+    job, ticking = record.job, record.ticking
+    if failures(record) >= MAX_FAILURES:
+        return pause(record, now)
+    planned, lines = _due(job, ticking, now)
+    if isinstance(look, Skip):
+        lines += [_skipped(job, plan, now, look.reason) for plan in planned]
+        planned = []
+    planned, overlapping, supersedes = _without_overlaps(record, planned, now)
+    lines += overlapping
+    runs: list[Run] = []
+    for plan in planned:
+        starts_at = catch_up_at if plan.kind is Fired.LATE else None
+        run = firing_run(job, plan.due_at, now, composer, next_id(), look, starts_at)
+        runs.append(run)
+        lines.append(Entry(job.id, plan.due_at, plan.kind, now, run.id))
+    next_at, wake_at = ticking.next_at, ticking.wake_at
+    advance = Advance(
+        job.id,
+        ticking.version,
+        msgspec.structs.replace(
+            ticking,
+            next_at=_after(job, now) if next_at is not None and next_at <= now else next_at,
+            wake_at=None if wake_at is not None and wake_at <= now else wake_at,
+            claimed_until=None,
+        ),
+        runs=tuple(runs),
+        entries=tuple(sorted(lines, key=lambda entry: entry.due_at)),
+    )
+    return Decision(job, advance, supersedes)
+
+
+def run_now(
+    record: JobRecord, now: Instant, composer: Composer, run_id: RunId, look: Look = GO
+) -> Decision:
+    """A firing that somebody asked for; the natural cadence stays as it is (C-10)."""
+    job, ticking = record.job, record.ticking
+    run = firing_run(job, now, now, composer, run_id, look)
+    entry = Entry(job.id, now, Fired.MANUAL, now, run.id)
+    return Decision(
+        job,
+        Advance(
+            job.id,
+            ticking.version,
+            ticking,
+            enabled=job.enabled,
+            runs=(run,),
+            entries=(entry,),
+        ),
+    )
+
+
+def settle(record: JobRecord, now: Instant) -> Decision | None:
+    """What a job does when one of its runs has ended: too many failures pause it, a job that is over goes."""
+    job, ticking = record.job, record.ticking
+    if not job.enabled:
+        return None
+    if failures(record) >= MAX_FAILURES:
+        return pause(record, now)
+    if ticking.due_at is not None or any(past.unfinished for past in record.recent):
+        return None
+    ended_well = bool(record.recent) and record.recent[0].state is State.DONE
+    delete = job.delete_after_run and ended_well
+    return Decision(job, Advance(job.id, ticking.version, ticking, enabled=False, delete=delete))
+
+
+def pause(record: JobRecord, now: Instant) -> Decision:
+    """Too many failures in a row: nothing more happens until a person has looked (C-9)."""
+    job, ticking = record.job, record.ticking
+    reason = f"failed {MAX_FAILURES} times in a row"
+    notices: tuple[Delivery, ...] = ()
+    if job.deliver is not None:
+        text = (
+            f"Job {job.name!r} of agent {job.agent} was paused: it {reason}. "
+            f"Once that is mended: headway jobs resume {job.id}"
+        )
+        newest = record.recent[0].run_id if record.recent else RunId("")
+        notices = (
+            Delivery(
+                f"{job.id}.paused.{ticking.version}",
+                job.deliver,
+                text,
+                newest,
+                ordering_session(job, newest),
+                0,
+                first_at=now,
+            ),
+        )
+    stands = msgspec.structs.replace(
+        ticking, next_at=None, wake_at=None, claimed_until=None, paused=reason
+    )
+    advance = Advance(job.id, ticking.version, stands, enabled=False, notices=notices)
+    return Decision(job, advance, paused=reason)
+
+
+def failures(record: JobRecord) -> int:
+    """How many of its latest runs failed in a row; a stopped one counts neither way."""
+    count = 0
+    for past in record.recent:
+        if past.state is State.DONE or past.made_at < record.ticking.since:
+            break
+        count += past.state is State.FAILED
+    return count
+
+
+def job_view(record: JobRecord) -> JobView:
+    """A job for readers: what of it is derived is worked out here."""
+    recent, last = record.recent, record.last
+    outcome = None if last is None else last.outcome
+    return JobView(
+        record.job,
+        next_run_at=record.ticking.next_at,
+        last_run_at=recent[0].made_at if recent else None,
+        last_outcome=None if outcome is None else outcome.state,
+        last_error="" if outcome is None else outcome.error,
+        consecutive_failures=failures(record),
+        unfinished=sum(past.unfinished for past in recent),
+        paused=record.ticking.paused,
+    )
+
+
+def ordering_session(job: Job, run_id: RunId) -> SessionKey:
+    """The session that keeps the job's firings apart; its agent may see another (see `firing_run`)."""
+    if job.session not in {ISOLATED, JOB}:
+        return SessionKey(job.session)
+    if job.session == ISOLATED and job.overlap is Overlap.ALLOW:
+        return SessionKey(f"job:{job.id}:{run_id}")
+    return SessionKey(f"job:{job.id}")
+
+
+def firing_run(
+    job: Job,
+    due_at: Instant,
+    now: Instant,
+    composer: Composer,
+    run_id: RunId,
+    look: Look = GO,
+    starts_at: Instant | None = None,
+) -> Run:
+    """The run of one firing."""
+    text, route = "", job.deliver
+    match job.payload:
+        case Say(said):
+            text = said
+        case Ask() | Execute():
+            pass
+    if isinstance(look, Go):
+        text = text if look.text is None else look.text
+        route = route if look.route is None else look.route
+    options: dict[str, object] = {
+        "source": job.source,
+        "session": ordering_session(job, run_id),
+        "lane": job.lane,
+        "priority": job.priority,
+        "max_attempts": job.max_attempts,
+        "retries": job.retries,
+        "route": route,
+    }
+    if job.session == JOB and job.overlap is Overlap.ALLOW:
+        options["max_concurrent"] = _UNBOUNDED
+    run = composer.compose(run_id, text, options, now)
+    firing = Firing(
+        job.id,
+        due_at,
+        session=f"agent:{job.agent}:{job.source}:{job.id}:{run_id}" if _is_fresh(job) else "",
+        function=job.payload.function if isinstance(job.payload, Ask) else "",
+        command=job.payload if isinstance(job.payload, Execute) else None,
+        ack_max_chars=None if job.heartbeat is None else job.heartbeat.ack_max_chars,
+        final=isinstance(job.schedule, At),
+    )
+    timeout = run.timeout if job.timeout is None else job.timeout
+    return msgspec.structs.replace(run, firing=firing, due_at=starts_at, timeout=timeout)
+
+
+def _is_fresh(job: Job) -> bool:
+    return job.session == ISOLATED
+
+
+def _after(job: Job, now: Instant) -> Instant | None:
+    return next_firing(job.schedule, job.stagger, job.id, now)
+
+
+def _due(job: Job, ticking: Ticking, now: Instant) -> tuple[list[_Planned], list[Entry]]:
+    """What is to be run of all that has come due, in order, and lines for the firings that were missed."""
+    planned: list[_Planned] = []
+    lines: list[Entry] = []
+    if ticking.next_at is not None and ticking.next_at <= now:
+        planned, lines = _by_schedule(job, ticking.next_at, now)
+    wake_at = ticking.wake_at
+    if wake_at is not None and wake_at <= now and all(plan.due_at != wake_at for plan in planned):
+        planned.append(_Planned(wake_at, Fired.MANUAL))
+    return planned, lines
+
+
+def _by_schedule(job: Job, first: Instant, now: Instant) -> tuple[list[_Planned], list[Entry]]:
+    """Of the firings from the first one that was not dealt with: what runs, and what was missed (C-6)."""
+    last = _latest(job, now)
+    # What was promised is due, also where the schedule would not give it any more.
+    last = first if last is None else max(last, first)
+    window = now - job.misfire_window
+    planned: list[_Planned] = []
+    lines = _missed_lines(job, first, min(window, last) - 1, TOO_OLD, now)
+    in_window = max(first, window)
+    if job.misfire is Misfire.ALL:
+        caught_up = _back(job, in_window, last - 1, MAX_CAUGHT_UP)
+        planned = [_Planned(at, Fired.LATE) for at in caught_up]
+        lines += _missed_lines(job, in_window, caught_up[0] - 1 if caught_up else 0, MISSED, now)
+    else:
+        lines += _missed_lines(job, in_window, last - 1, MISSED, now)
+    if now - last <= GRACE:
+        planned.append(_Planned(last, Fired.ON_TIME))
+    elif job.misfire is not Misfire.SKIP and last >= window:
+        planned.append(_Planned(last, Fired.LATE))
+    else:
+        reason = MISSED if last >= window else TOO_OLD
+        lines.append(Entry(job.id, last, Fired.MISSED, now, reason=reason))
+    return planned, lines
+
+
+def _missed_lines(
+    job: Job, first: Instant, last: Instant, reason: str, now: Instant
+) -> list[Entry]:
+    """The latest ones have a line each, those before them share one."""
+    missed = _back(job, first, last, MAX_LINES)
+    lines = [Entry(job.id, at, Fired.MISSED, now, reason=reason) for at in missed]
+    if len(missed) == MAX_LINES:
+        shift = offset(job.id, job.stagger)
+        older = count(job.schedule, first - shift, missed[0] - 1 - shift)
+        if older:
+            lines.insert(0, Entry(job.id, first, Fired.MISSED, now, reason=reason, count=older))
+    return lines
+
+
+def _back(job: Job, first: Instant, last: Instant, most: int) -> list[Instant]:
+    """The last firings of those from `first` to `last`, in their order."""
+    found: list[Instant] = []
+    at = _latest(job, last) if first <= last else None
+    while at is not None and at >= first and len(found) < most:
+        found.append(at)
+        at = _latest(job, at - 1)
+    return found[::-1]
+
+
+def _latest(job: Job, until: Instant) -> Instant | None:
+    shift = offset(job.id, job.stagger)
+    at = latest(job.schedule, until - shift)
+    return None if at is None else at + shift
+
+
+def _without_overlaps(
+    record: JobRecord, planned: Sequence[_Planned], now: Instant
+) -> tuple[list[_Planned], list[Entry], tuple[RunId, ...]]:
+    """What of it may run beside, behind or instead of the firings that are not finished (C-7)."""
+    job = record.job
+    unfinished = [past for past in record.recent if past.unfinished]
+    run: list[_Planned] = []
+    lines: list[Entry] = []
+    supersedes: tuple[RunId, ...] = ()
+    for plan in planned:
+        reason = ""
+        match job.overlap:
+            case Overlap.SKIP:
+                reason = OVERLAPS if unfinished or run else ""
+            case Overlap.QUEUE:
+                late = plan.kind is Fired.LATE
+                reason = TOO_MANY if len(unfinished) >= MAX_RECENT and not late else ""
+            case Overlap.INTERRUPT:
+                reason = REPLACED if plan is not planned[-1] else ""
+            case Overlap.ALLOW:
+                pass
+        if not reason and _too_soon(record, plan, now):
+            reason = TOO_SOON
+        if reason:
+            lines.append(_skipped(job, plan, now, reason))
+        else:
+            run.append(plan)
+    if job.overlap is Overlap.INTERRUPT and run:
+        supersedes = tuple(past.run_id for past in unfinished)
+    return run, lines, supersedes
+
+
+def _too_soon(record: JobRecord, plan: _Planned, now: Instant) -> bool:
+    """Heartbeats of one agent keep a distance; one that was asked for by hand need not (H-4)."""
+    if record.job.source is not Source.HEARTBEAT or plan.kind is Fired.MANUAL:
+        return False
+    return bool(record.recent) and now - record.recent[0].made_at < SPACING
+
+
+def _skipped(job: Job, plan: _Planned, now: Instant, reason: str) -> Entry:
+    return Entry(job.id, plan.due_at, Fired.SKIPPED, now, reason=reason)
+
+
+def catch_up_pace(late: int, spread: Span) -> Span:
+    """How far apart runs start that make up for missed firings, so that many together are no stampede (C-6)."""
+    return min(SECOND, spread // max(late, 1))

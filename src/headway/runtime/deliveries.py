@@ -1,0 +1,102 @@
+"""Deliveries: what the agents say becomes something for the outbox, if its channel is known.
+
+They are actions like the kernel's own, so they are stored in the same transaction as the outcome that they tell
+of, under the epoch of its session; the courier takes them from there (X-4).
+"""
+
+import msgspec
+
+from headway.core.actions import Action, Deliver, Finish
+from headway.core.heartbeat import REPEAT_WINDOW, Alert, judge, text_key
+from headway.model.outcome import Reply
+from headway.model.places import Delivery
+from headway.model.run import Run, RunId
+from headway.model.words import State
+from headway.ports import Clock
+from headway.runtime.courier import Courier
+
+
+class Deliveries:
+    """Makes deliveries for the channels that the courier knows."""
+
+    def __init__(self, courier: Courier, clock: Clock) -> None:
+        self._courier = courier
+        self._clock = clock
+        self._used: dict[RunId, tuple[int, int]] = {}
+        """Tokens that runs have reported, until their end."""
+
+    def used(self, run: Run, tokens_in: int, tokens_out: int) -> None:
+        before_in, before_out = self._used.get(run.id, (0, 0))
+        self._used[run.id] = (before_in + tokens_in, before_out + tokens_out)
+
+    def with_replies(self, actions: list[Action]) -> list[Action]:
+        """What the agents answered goes into the outbox in the same transaction as the outcome."""
+        if not (self._courier.has_channels or self._used):
+            return actions
+        prepared: list[Action] = []
+        for action in actions:
+            if not isinstance(action, Finish):
+                prepared.append(action)
+                continue
+            finish = self._with_tokens(action)
+            prepared.append(finish)
+            delivery = self._reply(finish)
+            if delivery is not None:
+                prepared.append(delivery)
+        return prepared
+
+    def _with_tokens(self, finish: Finish) -> Finish:
+        used = self._used.pop(finish.run.id, None)
+        if used is None:
+            return finish
+        outcome = msgspec.structs.replace(finish.outcome, tokens_in=used[0], tokens_out=used[1])
+        return msgspec.structs.replace(finish, outcome=outcome)
+
+    def _reply(self, finish: Finish) -> Deliver | None:
+        run, outcome = finish.run, finish.outcome
+        if outcome.state is State.CANCELLED and finish.started_at is not None:
+            # An empty message: channels end their typing indicators (S-10).
+            return self._deliver(run, "empty", Reply(), finish.epoch)
+        if outcome.reply is None:
+            return None
+        if run.firing is not None and run.firing.ack_max_chars is not None:
+            return self._alert(run, run.firing.ack_max_chars, outcome.reply, finish.epoch)
+        return self.make(run, "reply", outcome.reply, finish.epoch)
+
+    def _alert(self, run: Run, ack_max_chars: int, reply: Reply, epoch: int) -> Deliver | None:
+        """Of what a heartbeat answers only that is told which is worth it, and not twice in a day (H-2, H-3)."""
+        verdict = judge(reply.text, bool(reply.attachments), ack_max_chars)
+        if not isinstance(verdict, Alert):
+            return None
+        deliver = self._deliver(
+            run, "reply", msgspec.structs.replace(reply, text=verdict.text), epoch
+        )
+        if deliver is None or reply.attachments:
+            return deliver
+        delivery = deliver.delivery
+        once = text_key(run.agent, run.route, verdict.text)
+        once_until = delivery.first_at + REPEAT_WINDOW
+        return Deliver(msgspec.structs.replace(delivery, once=once, once_until=once_until))
+
+    def make(self, run: Run, name: str, reply: Reply, epoch: int) -> Deliver | None:
+        """Something of a run for its channel, under a name of its own; None if there is nothing to be said."""
+        if not reply.text and not reply.attachments:
+            return None
+        return self._deliver(run, name, reply, epoch)
+
+    def _deliver(self, run: Run, name: str, reply: Reply, epoch: int) -> Deliver | None:
+        route = run.route
+        if route is None or not self._courier.knows(route.channel):
+            return None
+        return Deliver(
+            Delivery(
+                f"{run.id}.{name}",
+                route,
+                reply.text,
+                run.id,
+                run.session,
+                epoch,
+                reply.attachments,
+                first_at=self._clock.now(),
+            )
+        )

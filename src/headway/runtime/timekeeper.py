@@ -1,0 +1,255 @@
+"""The timekeeper: fires jobs when their time has come, once over all nodes (C-5).
+
+It sleeps until the next instant at which some job is due, and is woken when jobs change, here or on another node.
+Then it reads the due jobs in a batch, lets the core decide about each, and has the store keep the decisions: runs,
+log and next instants in one transaction, for those jobs only that nobody has changed meanwhile. So a node that
+dies on the way leaves nothing half done, and of two nodes that are woken alike one is refused. What it costs
+depends on what is due, not on how many jobs there are.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+import msgspec
+
+from headway.core.actions import Finish
+from headway.core.firing import (
+    GO,
+    Decision,
+    Look,
+    Skip,
+    catch_up_pace,
+    decide,
+    is_late,
+    settle,
+)
+from headway.core.heartbeat import Silent, judge
+from headway.model.errors import Unavailable
+from headway.model.job import Advance, JobRecord
+from headway.model.run import JobId, Run
+from headway.model.settings import Settings
+from headway.model.time import MILLISECOND, MINUTE, SECOND, Instant, Span
+from headway.ports import Admission, Clock, Store
+from headway.runtime.callbacks import Callbacks
+from headway.runtime.herald import Herald
+from headway.runtime.ids import RunIds
+from headway.runtime.intake import Intake
+from headway.runtime.looks import Looks
+from headway.runtime.orders import Orders
+
+_AT_ONCE = 500
+"""So many jobs are read and fired together."""
+_LOOKS_AT_ONCE = 32
+_LOOK_LASTS: Span = 2 * MINUTE
+"""While one node looks whether an agent is to be woken, no other does, for so long."""
+_TRY_AGAIN: Span = SECOND
+_REFUSED: Span = 20 * MILLISECOND
+"""The pause after a batch of which nothing was kept."""
+_SETTLED_AT_ONCE = 100
+_TIDY_EVERY: Span = 5 * MINUTE
+
+
+class Timekeeper:
+    """Fires what is due, and tidies up after jobs that are over."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        ids: RunIds,
+        *,
+        intake: Intake,
+        orders: Orders,
+        looks: Looks,
+        callbacks: Callbacks,
+        herald: Herald,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._ids = ids
+        self._intake = intake
+        self._orders = orders
+        self._looks = looks
+        self._callbacks = callbacks
+        self._herald = herald
+        self._woken = asyncio.Event()
+        self._ended: set[JobId] = set()
+        """Jobs of which a run has ended in a way that may concern the job."""
+        self._looking = asyncio.Semaphore(_LOOKS_AT_ONCE)
+        self._tidy_at: Instant = 0
+        """When to look for jobs that are over and that nobody has noticed."""
+
+    def look(self) -> None:
+        """Jobs have changed, or may have."""
+        self._woken.set()
+
+    def ended(self, finish: Finish) -> None:
+        """A run of a job has ended: a failure may pause the job, and the end of the last one ends it."""
+        firing, outcome = finish.run.firing, finish.outcome
+        if firing is None:
+            return
+        if firing.final or not outcome.ok:
+            self._ended.add(firing.job)
+            self._woken.set()
+        if firing.ack_max_chars is not None and outcome.reply is not None:
+            reply = outcome.reply
+            verdict = judge(reply.text, bool(reply.attachments), firing.ack_max_chars)
+            if isinstance(verdict, Silent):
+                self._herald.quiet(finish.run, verdict.reason)
+
+    async def run(self) -> None:
+        """Fire for ever. A store that is away is asked again; whatever was due then is due still."""
+        while True:
+            self._woken.clear()
+            try:
+                sleep = await self._tick()
+            except Unavailable:
+                self._intake.in_doubt()
+                sleep = _TRY_AGAIN
+            if sleep is None or sleep > 0:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(None if sleep is None else sleep / SECOND):
+                        await self._woken.wait()
+
+    async def _tick(self) -> Span | None:
+        """Do what is due; answers how long there is nothing to do, None: until something changes."""
+        if self._intake.closed:
+            return self._settings.poll_every
+        await self._settle_ended()
+        now = self._clock.wall()
+        due = await self._store.due_jobs(now, _AT_ONCE, self._looks.abilities())
+        if due.jobs:
+            plain = [record for record in due.jobs if not record.job.looks]
+            looked_for = [record for record in due.jobs if record.job.looks]
+            kept = await self._fire(plain, now, due.more)
+            kept += await self._claim_and_look(looked_for, now)
+            # What was fired has its next instants; what was refused, another node has just fired.
+            return 0 if any(kept) else _REFUSED
+        if due.next_at is None:
+            return self._settings.poll_every if self._store.durable else None
+        # The wall clock may be set, and a hint may be lost: it never sleeps for very long.
+        return min(max(0, due.next_at - self._clock.wall()), self._settings.poll_every)
+
+    async def _fire(self, records: Sequence[JobRecord], now: Instant, more: bool) -> list[bool]:
+        """Fire these jobs. Those that make up for missed firings start one after the other (C-6)."""
+        if not records:
+            return []
+        late = [record for record in records if is_late(record, now)]
+        pace = catch_up_pace(len(late), self._settings.catch_up_spread)
+        if more and len(late) == len(records):
+            pace = self._settings.catch_up_spread // len(late)
+        begin = self._clock.now()
+        places = {record.job.id: begin + nth * pace for nth, record in enumerate(late) if nth}
+        return await self.carry_out(
+            [self._decide(record, now, GO, places.get(record.job.id)) for record in records]
+        )
+
+    def _decide(
+        self, record: JobRecord, now: Instant, look: Look, catch_up_at: Instant | None = None
+    ) -> Decision:
+        composer = self._intake.composer(record.job.agent)
+        return decide(record, now, composer, self._ids.next, look, catch_up_at)
+
+    async def carry_out(self, decisions: Sequence[Decision]) -> list[bool]:
+        """Have the decisions kept, and do what follows from those that were. Answers which were."""
+        advances = self._with_claims([decision.advance for decision in decisions])
+        runs = [run for advance in advances for run in advance.runs]
+        with self._intake.expecting(runs):
+            answers = await self._store.advance(advances)
+            for decision, advance, answer in zip(decisions, advances, answers, strict=True):
+                if answer is not None:
+                    self._kept(decision, advance.runs, answer)
+        return [answer is not None for answer in answers]
+
+    def _with_claims(self, advances: Sequence[Advance]) -> Sequence[Advance]:
+        """With the lanes that there are, and with what of it this node takes for itself at once."""
+        runs = [self._intake.in_lane(run) for advance in advances for run in advance.runs]
+        claims = iter(zip(runs, self._intake.claims(runs), strict=True))
+        claimed: list[Advance] = []
+        for advance in advances:
+            mine = [next(claims) for _ in advance.runs]
+            claimed.append(
+                msgspec.structs.replace(
+                    advance,
+                    runs=tuple(run for run, _ in mine),
+                    claims=tuple(takes for _, takes in mine),
+                )
+            )
+        return claimed
+
+    def _kept(
+        self, decision: Decision, runs: Sequence[Run], admissions: Sequence[Admission]
+    ) -> None:
+        for run, admission in zip(runs, admissions, strict=True):
+            self._intake.take_in(run, admission)
+        self._herald.fired(decision)
+        for run_id in decision.supersedes:
+            self._callbacks.start(self._orders.supersede(run_id))
+
+    # Looking before an agent is woken.
+
+    async def _claim_and_look(self, records: Sequence[JobRecord], now: Instant) -> list[bool]:
+        """One node alone looks, beside the others' work: a slow look holds up nothing (H-4)."""
+        if not records:
+            return []
+        claimed = [
+            msgspec.structs.replace(record.ticking, claimed_until=now + _LOOK_LASTS)
+            for record in records
+        ]
+        answers = await self._store.advance(
+            [
+                Advance(record.job.id, record.ticking.version, ticking)
+                for record, ticking in zip(records, claimed, strict=True)
+            ]
+        )
+        for record, ticking, answer in zip(records, claimed, answers, strict=True):
+            if answer is not None:
+                mine = msgspec.structs.replace(ticking, version=ticking.version + 1)
+                looked_for = msgspec.structs.replace(record, ticking=mine)
+                self._callbacks.start(self._look_and_fire(looked_for))
+        return [answer is not None for answer in answers]
+
+    async def _look_and_fire(self, record: JobRecord) -> None:
+        async with self._looking:
+            try:
+                look = await self._looks.look(record.job, self._clock.wall())
+            except Unavailable:
+                # The claim ends by itself, and then somebody looks again.
+                return
+            except Exception as error:  # noqa: BLE001 - a gate of the user's that raises wakes nobody
+                look = Skip(self._looks.failed(record.job, error))
+        try:
+            await self.carry_out([self._decide(record, self._clock.wall(), look)])
+        except Unavailable:
+            self._intake.in_doubt()
+
+    # After the run.
+
+    async def _settle_ended(self) -> None:
+        ended, self._ended = self._ended, set()
+        records: list[JobRecord] = []
+        if self._clock.elapsed() >= self._tidy_at:
+            # What ended while nobody was there to notice it.
+            records = list(await self._store.settled_jobs(_SETTLED_AT_ONCE))
+            self._tidy_at = self._clock.elapsed() + _TIDY_EVERY
+        try:
+            records += [record async for record in self._found(ended)]
+        except BaseException:
+            self._ended |= ended
+            raise
+        await self._settle(records)
+
+    async def _found(self, jobs: Iterable[JobId]) -> AsyncIterator[JobRecord]:
+        for job in jobs:
+            record = await self._store.find_job(job)
+            if record is not None:
+                yield record
+
+    async def _settle(self, records: Sequence[JobRecord]) -> None:
+        now = self._clock.wall()
+        decisions = [decision for record in records if (decision := settle(record, now))]
+        if decisions:
+            await self.carry_out(decisions)

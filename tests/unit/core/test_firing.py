@@ -1,0 +1,393 @@
+"""What a due job does: misfires, overlaps, failures in a row (C-5 to C-10)."""
+
+from datetime import datetime
+from itertools import count
+
+import pytest
+from msgspec.structs import replace
+
+from headway.core.firing import (
+    GO,
+    GRACE,
+    MAX_CAUGHT_UP,
+    MAX_FAILURES,
+    MAX_LINES,
+    OVERLAPS,
+    TOO_MANY,
+    TOO_OLD,
+    TOO_SOON,
+    Decision,
+    Go,
+    Look,
+    Skip,
+    catch_up_pace,
+    decide,
+    failures,
+    run_now,
+    settle,
+)
+from headway.core.request import Composer
+from headway.model.heartbeat import HeartbeatSettings
+from headway.model.job import JOB, MAX_RECENT, Job, JobRecord, Past, Ticking
+from headway.model.payload import Ask, Execute, Say
+from headway.model.run import AgentName, JobId, Route, RunId
+from headway.model.schedule import At, Cron, Every
+from headway.model.settings import AgentSettings
+from headway.model.time import DAY, HOUR, MINUTE, SECOND, Instant, Span, instant_of
+from headway.model.words import Fired, Misfire, Overlap, Source, State
+
+NOON: Instant = 1_760_011_200 * SECOND
+"""2025-10-09T12:00:00Z."""
+AGENT = AgentName("brief")
+HOURLY = Every(HOUR, NOON)
+ROUTE = Route("telegram", peer="42")
+
+
+def job(**changes: object) -> Job:
+    plain = Job(JobId("j1"), "digest", AGENT, HOURLY, Say("What is new?"), NOON - DAY)
+    return replace(plain, **changes)
+
+
+def record(
+    what: Job | None = None, next_at: Instant | None = NOON, *recent: Past, **ticking: object
+) -> JobRecord:
+    stands = Ticking(3, next_at, **ticking)  # type: ignore[arg-type]
+    return JobRecord(what or job(), stands, tuple(recent))
+
+
+def fired(what: JobRecord, now: Instant = NOON, look: Look = GO) -> Decision:
+    numbers = count(1)
+    composer = Composer(what.job.agent, AgentSettings())
+    return decide(what, now, composer, lambda: RunId(f"r{next(numbers)}"), look)
+
+
+def past(state: State, ago: Span = HOUR, run_id: str = "r0") -> Past:
+    return Past(RunId(run_id), NOON - ago, NOON - ago, state)
+
+
+def kinds(decision: Decision) -> list[Fired]:
+    return [entry.kind for entry in decision.advance.entries]
+
+
+def test_a_due_job_makes_one_run_and_its_next_instant_is_one_period_on() -> None:
+    """C-5."""
+    decision = fired(record(), NOON + 3 * SECOND)
+    (run,) = decision.advance.runs
+    assert run.text == "What is new?"
+    assert run.source is Source.FIRING
+    assert run.lane == "cron"
+    assert run.retries == 3
+    assert run.firing is not None
+    assert run.firing.due_at == NOON
+    assert kinds(decision) == [Fired.ON_TIME]
+    assert decision.advance.version == 3
+    assert decision.advance.ticking.next_at == NOON + HOUR
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.RUNNING, State.CANCELLED, State.QUEUED])
+def test_the_next_firing_does_not_depend_on_the_last_ones_fate(state: State) -> None:
+    """C-5."""
+    decision = fired(record(None, NOON, past(state)))
+    assert len(decision.advance.runs) == 1
+    assert decision.advance.ticking.next_at == NOON + HOUR
+
+
+def test_periods_do_not_drift_however_late_the_timekeeper_wakes() -> None:
+    """C-2: the n-th firing is at anchor + n × period."""
+    ticking = Ticking(1, NOON)
+    dues = []
+    for nth in range(100):
+        now = NOON + nth * 10 * MINUTE + 20 * SECOND
+        every = job(schedule=Every(10 * MINUTE, NOON))
+        decision = fired(JobRecord(every, ticking), now)
+        (run,) = decision.advance.runs
+        assert run.firing is not None
+        dues.append(run.firing.due_at)
+        ticking = decision.advance.ticking
+    assert dues == [NOON + nth * 10 * MINUTE for nth in range(100)]
+
+
+class TestMisfire:
+    """C-6: missed while nobody was there."""
+
+    DOWN = NOON + 3 * DAY + 10 * MINUTE
+
+    @pytest.mark.parametrize(
+        ("misfire", "ran", "missed"),
+        [(Misfire.ONCE, [72], 72), (Misfire.SKIP, [], 73), (Misfire.ALL, range(49, 73), 49)],
+    )
+    def test_three_days_of_an_hourly_job(
+        self, misfire: Misfire, ran: list[int], missed: int
+    ) -> None:
+        decision = fired(record(job(misfire=misfire)), self.DOWN)
+        dues = [run.firing.due_at for run in decision.advance.runs if run.firing]
+        assert dues == [NOON + nth * HOUR for nth in ran]
+        told = [entry for entry in decision.advance.entries if entry.kind is Fired.MISSED]
+        assert sum(entry.count for entry in told) == missed
+        assert decision.advance.ticking.next_at == NOON + 3 * DAY + HOUR
+
+    def test_each_missed_firing_that_is_not_run_has_a_line(self) -> None:
+        decision = fired(record(), NOON + 5 * HOUR)
+        assert kinds(decision) == [Fired.MISSED] * 5 + [Fired.ON_TIME]
+        dues = [entry.due_at for entry in decision.advance.entries]
+        assert dues == [NOON + nth * HOUR for nth in range(6)]
+
+    def test_very_many_missed_ones_share_a_line(self) -> None:
+        decision = fired(record(job(schedule=Every(SECOND, NOON))), NOON + HOUR)
+        lines = [entry for entry in decision.advance.entries if entry.kind is Fired.MISSED]
+        assert len(lines) == MAX_LINES + 1
+        assert sum(line.count for line in lines) == 3600
+        assert lines[0].count == 3600 - MAX_LINES
+
+    def test_all_has_a_bound(self) -> None:
+        every_second = job(schedule=Every(SECOND, NOON), misfire=Misfire.ALL)
+        decision = fired(record(every_second), NOON + HOUR)
+        assert len(decision.advance.runs) == MAX_CAUGHT_UP + 1
+        lines = [entry for entry in decision.advance.entries if entry.kind is Fired.MISSED]
+        assert sum(line.count for line in lines) == 3600 - MAX_CAUGHT_UP
+
+    def test_a_little_late_is_not_missed(self) -> None:
+        for misfire in Misfire:
+            decision = fired(record(job(misfire=misfire)), NOON + GRACE)
+            assert kinds(decision) == [Fired.ON_TIME]
+
+    def test_a_missed_at_runs_late(self) -> None:
+        decision = fired(record(job(schedule=At(NOON))), NOON + HOUR)
+        assert kinds(decision) == [Fired.LATE]
+        assert decision.advance.ticking.next_at is None
+
+    def test_an_at_beyond_the_window_is_recorded_as_missed(self) -> None:
+        decision = fired(record(job(schedule=At(NOON))), NOON + 2 * DAY)
+        (entry,) = decision.advance.entries
+        assert (entry.kind, entry.reason, entry.due_at) == (Fired.MISSED, TOO_OLD, NOON)
+        assert not decision.advance.runs
+
+    def test_those_that_make_up_start_when_they_are_told(self) -> None:
+        composer = Composer(AGENT, AgentSettings())
+        decision = decide(
+            record(), NOON + 10 * MINUTE, composer, lambda: RunId("r"), Go(), NOON + DAY
+        )
+        assert [run.due_at for run in decision.advance.runs] == [NOON + DAY]
+
+    def test_five_hundred_together_are_spread_over_a_minute(self) -> None:
+        assert catch_up_pace(500, MINUTE) == 120_000
+        assert catch_up_pace(2, MINUTE) == SECOND
+
+    def test_a_cron_job_in_its_zone(self) -> None:
+        saturday = instant_of_text("2026-03-07T18:00:00+00:00")
+        daily = job(schedule=Cron("30 2 * * *", "America/New_York"))
+        first = instant_of_text("2026-03-08T07:00:00+00:00")
+        decision = fired(record(daily, first), saturday + 2 * DAY)
+        assert kinds(decision) == [Fired.MISSED, Fired.LATE]
+
+
+class TestOverlap:
+    """C-7."""
+
+    def test_skip(self) -> None:
+        decision = fired(record(job(overlap=Overlap.SKIP), NOON, past(State.RUNNING)))
+        assert not decision.advance.runs
+        (entry,) = decision.advance.entries
+        assert (entry.kind, entry.reason) == (Fired.SKIPPED, OVERLAPS)
+        assert decision.advance.ticking.next_at == NOON + HOUR
+
+    def test_skip_runs_once_the_earlier_one_has_ended(self) -> None:
+        decision = fired(record(job(overlap=Overlap.SKIP), NOON, past(State.FAILED)))
+        assert len(decision.advance.runs) == 1
+
+    def test_queue_waits_in_the_session_of_the_job(self) -> None:
+        decision = fired(record(None, NOON, past(State.RUNNING)))
+        (run,) = decision.advance.runs
+        assert run.session == "job:j1"
+        assert run.firing is not None
+        assert run.firing.session == "agent:brief:firing:j1:r1"
+
+    def test_queue_has_a_bound(self) -> None:
+        waiting = [past(State.QUEUED, nth * MINUTE) for nth in range(MAX_RECENT)]
+        (entry,) = fired(record(None, NOON, *waiting)).advance.entries
+        assert (entry.kind, entry.reason) == (Fired.SKIPPED, TOO_MANY)
+
+    def test_allow_gives_each_its_own_session(self) -> None:
+        decision = fired(record(job(overlap=Overlap.ALLOW), NOON, past(State.RUNNING)))
+        assert decision.advance.runs[0].session == "job:j1:r1"
+
+    def test_allow_in_one_session_lets_many_go_at_once(self) -> None:
+        (run,) = fired(record(job(overlap=Overlap.ALLOW, session=JOB))).advance.runs
+        assert run.queue is not None
+        assert run.queue.max_concurrent == 10_000
+
+    def test_interrupt_names_those_that_give_way(self) -> None:
+        decision = fired(
+            record(
+                job(overlap=Overlap.INTERRUPT),
+                NOON,
+                past(State.RUNNING, run_id="r8"),
+                past(State.DONE, run_id="r7"),
+            )
+        )
+        assert decision.supersedes == ("r8",)
+        assert len(decision.advance.runs) == 1
+
+    def test_a_session_of_its_own_choice(self) -> None:
+        (run,) = fired(record(job(session="telegram:dm:42"))).advance.runs
+        assert run.session == "telegram:dm:42"
+        assert run.firing is not None
+        assert run.firing.session == ""
+
+
+class TestFailures:
+    """C-9: ten in a row pause the job."""
+
+    def failed(self, number: int) -> list[Past]:
+        return [past(State.FAILED, nth * HOUR) for nth in range(number)]
+
+    def test_nine_do_not(self) -> None:
+        assert len(fired(record(None, NOON, *self.failed(9))).advance.runs) == 1
+
+    def test_ten_do(self) -> None:
+        decision = fired(record(job(deliver=ROUTE), NOON, *self.failed(MAX_FAILURES)))
+        assert not decision.advance.runs
+        assert not decision.advance.enabled
+        assert decision.advance.ticking.due_at is None
+        assert decision.paused
+        (notice,) = decision.advance.notices
+        assert notice.route == ROUTE
+        assert "paused" in notice.text
+        assert "headway jobs resume j1" in notice.text
+
+    def test_a_success_in_between_begins_anew(self) -> None:
+        recent = [*self.failed(5), past(State.DONE), *self.failed(9)]
+        assert failures(record(None, NOON, *recent)) == 5
+
+    def test_a_stopped_run_counts_neither_way(self) -> None:
+        recent = [*self.failed(5), past(State.CANCELLED), *self.failed(5)]
+        assert failures(record(None, NOON, *recent)) == 10
+
+    def test_those_before_it_was_enabled_do_not_count(self) -> None:
+        recent = self.failed(10)
+        assert failures(record(None, NOON, *recent, since=NOON - 3 * HOUR)) == 4
+
+    def test_the_pause_comes_with_the_tenth_failure_not_with_the_next_firing(self) -> None:
+        decision = settle(record(None, NOON + HOUR, *self.failed(MAX_FAILURES)), NOON)
+        assert decision is not None
+        assert decision.paused
+
+    def test_less_changes_nothing(self) -> None:
+        assert settle(record(None, NOON + HOUR, *self.failed(3)), NOON) is None
+
+
+class TestOnce:
+    """C-1: a job that fires once goes when it has done its work."""
+
+    def settled(self, state: State, **changes: object) -> Decision | None:
+        once = job(schedule=At(NOON), delete_after_run=True, **changes)
+        return settle(record(once, None, past(state)), NOON)
+
+    def test_done(self) -> None:
+        decision = self.settled(State.DONE)
+        assert decision is not None
+        assert decision.advance.delete
+
+    def test_failed_stays_to_be_looked_at(self) -> None:
+        decision = self.settled(State.FAILED)
+        assert decision is not None
+        assert not decision.advance.delete
+        assert not decision.advance.enabled
+
+    def test_unfinished(self) -> None:
+        assert self.settled(State.RUNNING) is None
+
+
+class TestByHand:
+    """C-10: a run by hand keeps the natural cadence."""
+
+    def test_run_now(self) -> None:
+        composer = Composer(AGENT, AgentSettings())
+        decision = run_now(record(None, NOON + HOUR), NOON, composer, RunId("r1"))
+        assert kinds(decision) == [Fired.MANUAL]
+        assert decision.advance.ticking == Ticking(3, NOON + HOUR)
+
+    def test_a_wake_that_was_asked_for(self) -> None:
+        decision = fired(record(None, NOON + HOUR, wake_at=NOON))
+        assert kinds(decision) == [Fired.MANUAL]
+        assert decision.advance.ticking == Ticking(3, NOON + HOUR)
+
+
+class TestLook:
+    """X-7, H-2: somebody looks before an agent is woken."""
+
+    def test_no_is_a_line_and_no_run(self) -> None:
+        decision = fired(record(claimed_until=NOON + MINUTE), NOON, Skip("the gate said no"))
+        assert not decision.advance.runs
+        (entry,) = decision.advance.entries
+        assert (entry.kind, entry.reason) == (Fired.SKIPPED, "the gate said no")
+        assert decision.advance.ticking == Ticking(3, NOON + HOUR)
+
+    def test_yes_may_bring_the_words_and_the_route(self) -> None:
+        (run,) = fired(record(), NOON, Go("Look!", ROUTE)).advance.runs
+        assert (run.text, run.route) == ("Look!", ROUTE)
+
+    def test_heartbeats_keep_a_distance(self) -> None:
+        """H-4."""
+        beats = job(heartbeat=HeartbeatSettings(ack_max_chars=120), overlap=Overlap.SKIP)
+        soon = fired(record(beats, NOON, past(State.DONE, 29 * SECOND)))
+        (entry,) = soon.advance.entries
+        assert (entry.kind, entry.reason) == (Fired.SKIPPED, TOO_SOON)
+        later = fired(record(beats, NOON, past(State.DONE, 30 * SECOND)))
+        (run,) = later.advance.runs
+        assert run.source is Source.HEARTBEAT
+        assert run.priority == 20
+        assert run.firing is not None
+        assert run.firing.ack_max_chars == 120
+
+    def test_one_that_was_asked_for_by_hand_need_not(self) -> None:
+        """H-4."""
+        beats = job(heartbeat=HeartbeatSettings())
+        decision = fired(record(beats, None, past(State.DONE, SECOND), wake_at=NOON))
+        assert kinds(decision) == [Fired.MANUAL]
+
+
+def test_what_a_payload_becomes() -> None:
+    """C-1."""
+    (asked,) = fired(record(job(payload=Ask("digest")))).advance.runs
+    (ran,) = fired(record(job(payload=Execute(("date",))))).advance.runs
+    assert asked.firing is not None
+    assert asked.firing.function == "digest"
+    assert ran.firing is not None
+    assert ran.firing.command == Execute(("date",))
+
+
+def test_what_the_job_says_goes_into_the_run() -> None:
+    """C-1."""
+    said = job(
+        lane="night",
+        timeout=5 * MINUTE,
+        retries=1,
+        max_attempts=4,
+        priority=3,
+        deliver=ROUTE,
+    )
+    (run,) = fired(record(said)).advance.runs
+    assert (run.lane, run.timeout, run.retries, run.max_attempts, run.priority, run.route) == (
+        "night",
+        5 * MINUTE,
+        1,
+        4,
+        3,
+        ROUTE,
+    )
+
+
+def test_a_stagger_moves_every_firing_alike() -> None:
+    """C-8."""
+    spread = job(stagger=HOUR)
+    ticking = Ticking(1, NOON + DAY)
+    first = fired(JobRecord(spread, ticking), NOON + DAY).advance.ticking.next_at
+    assert first is not None
+    second = fired(JobRecord(spread, Ticking(2, first)), first).advance.ticking.next_at
+    assert second == first + HOUR
+    assert first % HOUR != 0
+
+
+def instant_of_text(text: str) -> Instant:
+    return instant_of(datetime.fromisoformat(text), "at")
