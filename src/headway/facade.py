@@ -39,7 +39,15 @@ from headway.runtime.courier import Sends
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
 from headway.turn import Runner
-from headway.wiring import MEMORY, build_engine, build_runner, check_store, node_name
+from headway.wiring import (
+    MEMORY,
+    build_command_runner,
+    build_engine,
+    build_runner,
+    check_store,
+    gate_command,
+    node_name,
+)
 
 SomeFunction = TypeVar("SomeFunction", bound=AgentFunction)
 SomeChannel = TypeVar("SomeChannel", bound=Sends)
@@ -149,6 +157,12 @@ class Headway:
         checked = agent_name(name)
         settings = _agent_settings(self.settings.agents.get(checked, AgentSettings()), options)
         self.add_agent(checked, None, settings)
+
+    def commands(self, name: str = "command", **options: Unpack[AgentOptions]) -> None:
+        """Register the agent that runs the commands of jobs. Who can add jobs can then run commands here."""
+        checked = agent_name(name)
+        settings = _agent_settings(self.settings.agents.get(checked, AgentSettings()), options)
+        self.add_agent(checked, build_command_runner(), settings)
 
     def channel(self, name: str) -> Callable[[SomeChannel], SomeChannel]:
         """Register a function that delivers: replies to messages with this route come to it from the outbox.
@@ -339,6 +353,7 @@ class Headway:
         if self._estimate is not None:
             engine.set_estimate(self._estimate)
         engine.looks.functions.update(self._functions)
+        engine.looks.run_command = gate_command
         await engine.start()
         self._engine = engine
         try:

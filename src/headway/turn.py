@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -289,6 +289,14 @@ class Runner(Protocol):
 
     @property
     def run(self) -> Callable[[Turn], Awaitable[object]]: ...
+
+
+@runtime_checkable
+class RunsCommands(Protocol):
+    """A runner that carries out the commands of jobs."""
+
+    @property
+    def runs_commands(self) -> bool: ...
 
 
 def with_note(run: Run) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from headway.model.errors import InvalidInput, StoreRefused
 from headway.model.settings import Settings
 from headway.ports import Clock, Store
+from headway.runners.command import CommandRunner, run_gate
 from headway.runners.function import AgentFunction, FunctionRunner
 from headway.runtime.clock import SystemClock, clock_for
 from headway.runtime.engine import Engine
@@ -83,6 +84,13 @@ def build_runner(function: AgentFunction) -> Runner:
     if not callable(function):
         raise InvalidInput("function", function, "a function that takes a Turn")
     return FunctionRunner(function)
+
+
+def build_command_runner() -> Runner:
+    return CommandRunner()
+
+
+gate_command = run_gate
 
 
 def run(main: Coroutine[object, object, Result]) -> Result:

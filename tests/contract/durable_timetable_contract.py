@@ -156,6 +156,18 @@ class DurableTimetableContract(TimetableContract, OutboxContract):
                 await world.carry_through(run)
 
     @over_the_store
+    async def test_n17_what_was_left_in_a_session_goes_before_what_would_be_taken(
+        self, world: World
+    ) -> None:
+        keeper = Timekeeper(world)
+        job = await keeper.add()
+        runs = [keeper.run(job, number, "s") for number in range(2)]
+        step = await keeper.step(job, *runs, claims=(False, True))
+        left = [Elsewhere(seq, owned=False) for seq in (1, 2)]
+        assert await keeper.advance(step) == [tuple(left)]
+        assert await _claimed(world) == (Place(runs[0], 1), Place(runs[1], 2))
+
+    @over_the_store
     async def test_n17_what_waits_in_a_session_goes_first(self, world: World) -> None:
         keeper = Timekeeper(world)
         job = await keeper.add()

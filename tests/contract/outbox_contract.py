@@ -174,6 +174,20 @@ class OutboxContract(Suite):
         assert await _letters(world, dead=False) == []
 
     @over_the_store
+    async def test_n15_a_try_that_is_settled_twice_counts_once(self, world: World) -> None:
+        run = await world.admit()
+        await world.record(Deliver(world.delivery(run)))
+        (taken,) = await _taken(world)
+        for _ in range(2):
+            await world.store.settle_delivery(taken, world.clock.now(), "no network")
+        (again,) = await _taken(world)
+        assert again.tries == 1
+        for _ in range(2):
+            await world.store.settle_delivery(again, error="gone")
+        (letter,) = await _letters(world, dead=True)
+        assert letter.tries == 2
+
+    @over_the_store
     async def test_t4_a_dead_letter_can_be_sent_as_if_it_were_new(self, world: World) -> None:
         run = await world.admit()
         said = world.delivery(run)

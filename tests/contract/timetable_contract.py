@@ -395,6 +395,9 @@ class TimetableContract(Suite):
             await keeper.add_settled(f"settled {number}", delete_after_run=True)
         assert len(await world.store.settled_jobs(3)) == 3
         assert len(await world.store.settled_jobs(10)) == 5
+        assert await world.store.remove_job(once.id)
+        names = {record.job.name for record in await world.store.settled_jobs(10)}
+        assert names == {f"settled {number}" for number in range(4)}
 
     # Firings.
 
@@ -518,6 +521,20 @@ class TimetableContract(Suite):
         assert (await keeper.due()).jobs == ()
         for job, step in zip(jobs, steps, strict=True):
             assert (await keeper.known(job)).recent == (past_of(step.runs[0], State.QUEUED),)
+
+    @over_the_store
+    async def test_s1_firings_of_many_jobs_in_one_session_are_in_order(self, world: World) -> None:
+        keeper = Timekeeper(world)
+        now = world.clock.now()
+        jobs = [await keeper.add(f"job {number}") for number in range(4)]
+        steps = [await keeper.step(job, keeper.run(job, now, "main")) for job in jobs]
+        assert await world.store.remove_job(jobs[1].id)
+        answers = await keeper.advance(*steps)
+        assert answers[1] is None
+        grants = [world.granted(step.runs[0]) for step in (steps[0], *steps[2:])]
+        assert [granted.seq for granted in grants] == [1, 2, 3], "no place for what was dropped"
+        assert len({granted.epoch for granted in grants}) == 1
+        assert [granted.fresh for granted in grants] == [True, False, False]
 
     @over_the_store
     async def test_c5_a_run_joins_the_session_that_is_this_nodes(self, world: World) -> None:

@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from headway.core.acknowledgement import TOKEN, without_token
 from headway.core.heartbeat import (
     COALESCE,
     SPACING,
-    TOKEN,
     Alert,
     Silent,
     has_content,
@@ -21,7 +21,6 @@ from headway.core.heartbeat import (
     phase,
     read_hours,
     text_key,
-    without_token,
 )
 from headway.model.errors import InvalidInput
 from headway.model.heartbeat import ActiveHours

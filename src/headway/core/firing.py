@@ -1,7 +1,7 @@
-"""What becomes of a job whose time has come (C-5 to C-10): the runs it makes, the lines of its log, its next instant.
+"""What becomes of a job whose time has come (C-5 to C-10): its runs, the lines of its log, its next instant.
 
-Pure: a job is read, this decides, and the store keeps the decision only if the job is still what was read. The next
-firing never depends on what becomes of the runs made here.
+Pure: a job is read, this decides, and the store keeps the decision only if the job is still what was read. The
+next firing never depends on what becomes of the runs made here.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,6 +30,7 @@ MAX_CAUGHT_UP = 1_000
 """So many missed firings of one job are run at most (misfire `all`)."""
 MAX_LINES = 100
 """So many missed firings have a line of their own; those before them share one."""
+FAILED_TOO_OFTEN = f"failed {MAX_FAILURES} times in a row"
 _UNBOUNDED = 10_000
 
 OVERLAPS = "an earlier firing is not finished"
@@ -84,13 +85,14 @@ def decide(
     now: Instant,
     composer: Composer,
     next_id: Callable[[], RunId],
+    *,
     look: Look = GO,
     catch_up_at: Instant | None = None,
 ) -> Decision:
     """What a due job does now. What makes up for missed firings starts at `catch_up_at`."""
     job, ticking = record.job, record.ticking
     if failures(record) >= MAX_FAILURES:
-        return pause(record, now)
+        return pause(record, now, FAILED_TOO_OFTEN)
     planned, lines = _due(job, ticking, now)
     if isinstance(look, Skip):
         lines += [_skipped(job, plan, now, look.reason) for plan in planned]
@@ -100,7 +102,7 @@ def decide(
     runs: list[Run] = []
     for plan in planned:
         starts_at = catch_up_at if plan.kind is Fired.LATE else None
-        run = firing_run(job, plan.due_at, now, composer, next_id(), look, starts_at)
+        run = firing_run(job, plan.due_at, now, composer, next_id(), look=look, starts_at=starts_at)
         runs.append(run)
         lines.append(Entry(job.id, plan.due_at, plan.kind, now, run.id))
     next_at, wake_at = ticking.next_at, ticking.wake_at
@@ -124,7 +126,7 @@ def run_now(
 ) -> Decision:
     """A firing that somebody asked for; the natural cadence stays as it is (C-10)."""
     job, ticking = record.job, record.ticking
-    run = firing_run(job, now, now, composer, run_id, look)
+    run = firing_run(job, now, now, composer, run_id, look=look)
     entry = Entry(job.id, now, Fired.MANUAL, now, run.id)
     return Decision(
         job,
@@ -145,7 +147,7 @@ def settle(record: JobRecord, now: Instant) -> Decision | None:
     if not job.enabled:
         return None
     if failures(record) >= MAX_FAILURES:
-        return pause(record, now)
+        return pause(record, now, FAILED_TOO_OFTEN)
     if ticking.due_at is not None or any(past.unfinished for past in record.recent):
         return None
     ended_well = bool(record.recent) and record.recent[0].state is State.DONE
@@ -153,10 +155,9 @@ def settle(record: JobRecord, now: Instant) -> Decision | None:
     return Decision(job, Advance(job.id, ticking.version, ticking, enabled=False, delete=delete))
 
 
-def pause(record: JobRecord, now: Instant) -> Decision:
-    """Too many failures in a row: nothing more happens until a person has looked (C-9)."""
+def pause(record: JobRecord, now: Instant, reason: str) -> Decision:
+    """Nothing more happens until a person has looked: it failed too often (C-9), or cannot be fired at all."""
     job, ticking = record.job, record.ticking
-    reason = f"failed {MAX_FAILURES} times in a row"
     notices: tuple[Delivery, ...] = ()
     if job.deliver is not None:
         text = (
@@ -223,6 +224,7 @@ def firing_run(
     now: Instant,
     composer: Composer,
     run_id: RunId,
+    *,
     look: Look = GO,
     starts_at: Instant | None = None,
 ) -> Run:

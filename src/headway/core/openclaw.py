@@ -156,7 +156,7 @@ def _route(data: Data, payload: Data, report: Report) -> dict[str, object] | Non
         if wants is False or not (wants or payload.get("channel") or payload.get("to")):
             return None
         channel = payload.get("channel") or payload.get("provider")
-        said, path = {"channel": channel, **payload}, "payload"
+        said, path = {**payload, "channel": channel}, "payload"
     mode = said.get("mode") or "announce"
     if mode == "none":
         return None

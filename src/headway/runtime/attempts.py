@@ -12,7 +12,7 @@ from typing import TypeAlias
 from headway.calls import call
 from headway.core.actions import Done, Ended, Failed, NotBegun, Start
 from headway.core.kernel import Kernel
-from headway.model.errors import InvalidInput, TurnOver
+from headway.model.errors import InvalidInput, Permanent, TurnOver
 from headway.model.outcome import Reply
 from headway.model.run import AgentName, Firing, Run, SessionKey
 from headway.model.words import Cut, Reason
@@ -20,7 +20,7 @@ from headway.ports import Clock, Desk
 from headway.runtime.herald import Herald
 from headway.runtime.ids import new_jitter
 from headway.runtime.replies import bounded, ending_of, reply_of
-from headway.turn import Runner, Turn, current_turn, with_note
+from headway.turn import Runner, RunsCommands, Turn, current_turn, with_note
 
 _SURELY_SMALL = 1_000
 """A text of so few characters need not be measured."""
@@ -165,6 +165,8 @@ class Attempts:
 
     async def _has_words(self, turn: Turn, firing: Firing) -> bool:
         """A job may ask a function of the program for its text; one that answers None has nothing to say."""
+        if firing.command is not None and not isinstance(self.runners[turn.agent], RunsCommands):
+            raise Permanent(f"agent {turn.agent!r} runs no commands; give the job one that does")
         if not firing.function:
             return True
         text = await call(self.function(firing.function))

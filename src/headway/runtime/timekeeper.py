@@ -22,6 +22,7 @@ from headway.core.firing import (
     catch_up_pace,
     decide,
     is_late,
+    pause,
     settle,
 )
 from headway.core.heartbeat import Silent, judge
@@ -37,6 +38,7 @@ from headway.runtime.ids import RunIds
 from headway.runtime.intake import Intake
 from headway.runtime.looks import Looks
 from headway.runtime.orders import Orders
+from headway.runtime.replies import describe
 
 _AT_ONCE = 500
 """So many jobs are read and fired together."""
@@ -151,7 +153,10 @@ class Timekeeper:
         self, record: JobRecord, now: Instant, look: Look, catch_up_at: Instant | None = None
     ) -> Decision:
         composer = self._intake.composer(record.job.agent)
-        return decide(record, now, composer, self._ids.next, look, catch_up_at)
+        try:
+            return decide(record, now, composer, self._ids.next, look=look, catch_up_at=catch_up_at)
+        except Exception as error:  # noqa: BLE001 - one job that cannot be fired must not hold up the others
+            return pause(record, now, f"cannot be fired: {describe(error)}")
 
     async def carry_out(self, decisions: Sequence[Decision]) -> list[bool]:
         """Have the decisions kept, and do what follows from those that were. Answers which were."""

@@ -108,6 +108,7 @@ def test_jobs_below_an_unknown_zone_are_not_guessed_at() -> None:
     first, second = table.problems
     assert (first.line, second.line, second.text) == (1, 2, "0 1 * * * a")
     assert "'Europe/Paris'" in first.why
+    assert second.why == "its time zone is not known"
 
 
 def test_variables_go_into_the_environment_of_the_lines_below_them() -> None:

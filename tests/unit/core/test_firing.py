@@ -58,7 +58,7 @@ def record(
 def fired(what: JobRecord, now: Instant = NOON, look: Look = GO) -> Decision:
     numbers = count(1)
     composer = Composer(what.job.agent, AgentSettings())
-    return decide(what, now, composer, lambda: RunId(f"r{next(numbers)}"), look)
+    return decide(what, now, composer, lambda: RunId(f"r{next(numbers)}"), look=look)
 
 
 def past(state: State, ago: Span = HOUR, run_id: str = "r0") -> Past:
@@ -165,7 +165,7 @@ class TestMisfire:
     def test_those_that_make_up_start_when_they_are_told(self) -> None:
         composer = Composer(AGENT, AgentSettings())
         decision = decide(
-            record(), NOON + 10 * MINUTE, composer, lambda: RunId("r"), Go(), NOON + DAY
+            record(), NOON + 10 * MINUTE, composer, lambda: RunId("r"), catch_up_at=NOON + DAY
         )
         assert [run.due_at for run in decision.advance.runs] == [NOON + DAY]
 

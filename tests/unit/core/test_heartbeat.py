@@ -5,11 +5,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from headway.core.acknowledgement import TOKEN, without_token
 from headway.core.heartbeat import (
     COALESCE,
     REPEAT_WINDOW,
     SPACING,
-    TOKEN,
     Alert,
     Go,
     Silent,
@@ -24,7 +24,6 @@ from headway.core.heartbeat import (
     phase,
     read_hours,
     text_key,
-    without_token,
 )
 from headway.model.errors import InvalidInput
 from headway.model.heartbeat import DEFAULT_PROMPT, ActiveHours, HeartbeatSettings
@@ -180,6 +179,7 @@ def test_h3_the_token_on_lines_of_its_own(opening: str, closing: str) -> None:
         # What leads from one to the other goes with the token.
         (f"{TOKEN} - all is well", "all is well"),
         (f"{TOKEN} — all is well", "all is well"),
+        (f"{TOKEN}- all is well", "all is well"),
         (f"{TOKEN}—all is well", "all is well"),
         (f"{TOKEN} : all is well", "all is well"),
         (f"{TOKEN} | all is well", "all is well"),

@@ -378,7 +378,17 @@ def test_c12_an_openclaw_timeout_is_kept() -> None:
             Route("telegram", peer="42"),
         ),
         (
-            {"delivery": None, "payload": {"kind": "agentTurn", "message": "x", "deliver": False}},
+            {
+                "delivery": None,
+                "payload": {"kind": "agentTurn", "message": "x", "provider": "irc", "to": "#ops"},
+            },
+            Route("irc", peer="#ops"),
+        ),
+        (
+            {
+                "delivery": None,
+                "payload": {"kind": "agentTurn", "message": "x", "deliver": False, "to": "42"},
+            },
             None,
         ),
         ({"delivery": None}, None),
