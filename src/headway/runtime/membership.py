@@ -22,7 +22,7 @@ _MISSED_LOOKS = 2
 
 
 class Node(Protocol):
-    """What the membership asks of the engine."""
+    """What the membership asks of its node."""
 
     @property
     def only_asks(self) -> bool:
