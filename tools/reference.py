@@ -17,11 +17,17 @@ from pathlib import Path
 import msgspec
 
 from headway.config import MAX_WIDTH, settings_from
+from headway.core.job_fields import PAYLOADS
+from headway.core.jobs import new_job
 from headway.core.request import AGENT_CHECKS, CHANNEL_TIMEOUT, SubmitOptions, check_option
 from headway.events import CATALOGUE, Event, RunFinished
 from headway.facade import AgentOptions
+from headway.heartbeats import HeartbeatOptions, read_heartbeat
+from headway.jobs import JobFields, JobOptions
 from headway.model.errors import InvalidInput
-from headway.model.run import AgentName, LaneName, RunId, SessionKey
+from headway.model.heartbeat import HeartbeatSettings
+from headway.model.job import Job
+from headway.model.run import AgentName, JobId, LaneName, RunId, SessionKey
 from headway.model.settings import (
     DEFAULT_LANES,
     LANE_ALIASES,
@@ -34,7 +40,20 @@ from headway.model.settings import (
     Settings,
 )
 from headway.model.time import span_text
-from headway.model.words import Cut, Drop, Mode, Reason, Source, State, SteerFallback, Word
+from headway.model.words import (
+    Cut,
+    Drop,
+    Fired,
+    HeartbeatSkip,
+    Misfire,
+    Mode,
+    Overlap,
+    Reason,
+    Source,
+    State,
+    SteerFallback,
+    Word,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -120,6 +139,40 @@ MEANINGS: Mapping[str, str] = {
     "SubmitOptions.on_repeat": (
         "What a repeated key gives if the first run did not succeed: its outcome, or another try."
     ),
+    "JobFields.cron": "It fires when the wall clock of `tz` matches; also `@daily` and the like, and `@every 10m`.",
+    "JobFields.every": "It fires after each period, counted from when the job was made, without drift.",
+    "JobFields.at": "It fires once: at what a person means, at a `datetime`, or after a `timedelta`.",
+    "JobFields.schedule": "One of these as a value, or as it stands in JSON.",
+    "JobOptions.text": "What the agent is told.",
+    "JobOptions.command": "A command to run, without a shell; the agent must be one of `hw.commands`.",
+    "JobOptions.function": "The name of a function (`hw.function`): what it returns is what the agent is told.",
+    "JobOptions.tz": "The time zone that the schedule means.",
+    "JobOptions.lane": "The lane that its runs count in.",
+    "JobOptions.session": "`isolated`: a fresh one for each firing; `job`: one for all; else a session's key.",
+    "JobOptions.timeout": "The bound on each attempt.",
+    "JobOptions.retries": "How often an attempt that failed is tried again.",
+    "JobOptions.max_attempts": "Attempts in all, where crashes or drains cut some.",
+    "JobOptions.priority": "Lower starts first; from 10 on it is background work.",
+    "JobOptions.overlap": "What a firing does while an earlier one is unfinished.",
+    "JobOptions.misfire": "What becomes of firings that were missed.",
+    "JobOptions.misfire_window": "What was missed longer ago is never made up for.",
+    "JobOptions.stagger": "Each firing is later by a part of this that a hash of the job's id decides.",
+    "JobOptions.deliver": "Where the reply goes.",
+    "JobOptions.delete_after_run": "Whether the job goes after it ran well. None: only if it fires once.",
+    "JobOptions.gate": "A function or a command that is asked first whether to wake the agent (X-7).",
+    "JobOptions.enabled": "Whether it fires at all.",
+    "HeartbeatOptions.every": "How often the agent is woken.",
+    "HeartbeatOptions.prompt": "What it is told; without one it is told to look after its checklist.",
+    "HeartbeatOptions.hours": "When it may be woken: from the start to before the end, over midnight too.",
+    "HeartbeatOptions.tz": "The time zone of the hours; none: that of the settings.",
+    "HeartbeatOptions.target": (
+        "Who hears it: `last`, where the agent's latest message came from; `none`; or a route."
+    ),
+    "HeartbeatOptions.checklist": "The path of HEARTBEAT.md; without one its text is kept in the store.",
+    "HeartbeatOptions.ack_max_chars": "So many characters beside HEARTBEAT_OK are still silence (H-3).",
+    "HeartbeatOptions.lane": "The lane that its runs count in.",
+    "HeartbeatOptions.session": "`main`: the agent's own; `isolated`: a fresh one each time; else a session's key.",
+    "HeartbeatOptions.timeout": "The bound on each attempt.",
 }
 
 _WORDS: Mapping[type[Word], str] = {
@@ -127,11 +180,15 @@ _WORDS: Mapping[type[Word], str] = {
     Reason: "Why a run ended as it did",
     Cut: "Why a live attempt is being cancelled",
     Source: "Who asked for a run",
+    Fired: "What became of a firing of a job",
+    HeartbeatSkip: "Why an agent was not woken, or nobody was told what it answered",
 }
 _QUEUE_WORDS: Mapping[type[Word], str] = {
     Mode: "What a message does while its session is busy",
     Drop: "Who gives way when a session's queue is full",
     SteerFallback: "What steering becomes if the turn cannot be steered",
+    Overlap: "What a firing does while an earlier one of its job is unfinished",
+    Misfire: "What becomes of firings that were missed: the latest is made up for, none, or all",
 }
 
 _EVENTS_INTRO = """\
@@ -163,6 +220,14 @@ with `runs_per_minute` and `tokens_per_minute` in its `budget`."""
 _RUN_INTRO = """\
 `hw.submit`, `hw.send`, `turn.submit` and `turn.delegate` take these. A run that a turn starts is always a
 `delegation`."""
+
+_JOB_INTRO = """\
+`hw.jobs.add(name, agent, ...)` takes one of `cron`, `every`, `at` and `schedule`, one of `text`, `command` and
+`function`, and any of the rest. `@hw.cron`, `@hw.every` and `@hw.at` take their schedule first, and the function below
+them is the one that is asked. `hw.jobs.edit(job, ...)` takes the same, `name` and `agent` too, and changes what it
+names."""
+
+_HEARTBEAT_INTRO = "`hw.heartbeat(agent, ...)` and `hw.heartbeats.set(agent, ...)` take these."
 
 _NOTE = "<!-- Written by `make docs` from the code. Change the code, not this page. -->"
 
@@ -262,6 +327,11 @@ def settings_page() -> str:
     lines += _option_table(AgentOptions, _agent_allowed, _agent_defaults())
     lines += ["", "## Options of a run", "", _RUN_INTRO, ""]
     lines += _option_table(SubmitOptions, _submit_allowed)
+    lines += ["", "## Options of a job", "", _JOB_INTRO, ""]
+    lines += _option_table(JobFields, _job_allowed, _job_defaults())
+    lines += _option_table(JobOptions, _job_allowed, _job_defaults())[2:]
+    lines += ["", "## Options of a heartbeat", "", _HEARTBEAT_INTRO, ""]
+    lines += _option_table(HeartbeatOptions, _heartbeat_allowed, _heartbeat_defaults())
     lines += ["", "## What a run gets when nothing is said", "", *_source_table(), ""]
     lines += [
         f"A run with a route and a firing have a timeout of `{span_text(CHANNEL_TIMEOUT)}` for each attempt,",
@@ -293,6 +363,9 @@ def unused_meanings() -> list[str]:
         Limits,
         AgentOptions,
         SubmitOptions,
+        JobFields,
+        JobOptions,
+        HeartbeatOptions,
     ):
         known |= {f"{owner.__name__}.{field.name}" for field in fields_of(owner)}
     return sorted(MEANINGS.keys() - known)
@@ -405,10 +478,22 @@ def _option_table(
 
 
 def _agent_defaults() -> dict[str, str]:
-    shown: dict[str, str] = {}
-    for owner in (Budget, AgentSettings):
-        shown |= {field.name: _default(owner, field) for field in fields_of(owner)}
-    return shown
+    return _defaults_of(Budget) | _defaults_of(AgentSettings)
+
+
+def _job_defaults() -> dict[str, str]:
+    """What a job has by default; what it must be given, or is worked out, has none."""
+    worked_out = {"tz": "`Settings.tz`", "delete_after_run": "for `at`"}
+    return {**dict.fromkeys(JobFields.__annotations__, ""), **_defaults_of(Job), **worked_out}
+
+
+def _heartbeat_defaults() -> dict[str, str]:
+    shown = _defaults_of(HeartbeatSettings)
+    return {**shown, "every": shown["interval"], "tz": "`Settings.tz`"}
+
+
+def _defaults_of(owner: type[msgspec.Struct]) -> dict[str, str]:
+    return {field.name: _default(owner, field) for field in fields_of(owner)}
 
 
 def _source_table() -> list[str]:
@@ -434,6 +519,20 @@ def _agent_allowed(name: str) -> str:
 
 def _submit_allowed(name: str) -> str:
     return _allowed(lambda value: check_option(name, value))
+
+
+def _job_allowed(name: str) -> str:
+    said: dict[str, object] = {"name": "name", "agent": "agent"}
+    if name not in {field.name for field in fields_of(JobFields)}:
+        said["cron"] = "@daily"
+    if name not in PAYLOADS:
+        said["text"] = "text"
+    return _allowed(lambda value: new_job(JobId("job"), {**said, name: value}, 0, "UTC"))
+
+
+def _heartbeat_allowed(name: str) -> str:
+    hours = {"hours": "09:00-17:00"} if name == "tz" else {}
+    return _allowed(lambda value: read_heartbeat({**hours, name: value}, "UTC"))
 
 
 def _allowed(check: Callable[[object], object]) -> str:

@@ -5,11 +5,13 @@ This is what a user imports; everything else is internal and may change.
 
 from headway.core.actions import Stopped
 from headway.facade import Headway
+from headway.jobs import Loaded
 from headway.model.errors import (
     Draining,
     HeadwayError,
     InvalidInput,
     InvariantBroken,
+    JobNotFound,
     LaneCleared,
     MessageStale,
     NotFound,
@@ -30,6 +32,7 @@ from headway.model.errors import (
     Unavailable,
     WouldDeadlock,
 )
+from headway.model.job import Entry, Job
 from headway.model.outcome import Attachment, Outcome, Reply
 from headway.model.places import Delivery
 from headway.model.run import QueueOptions, Route, Sender
@@ -41,9 +44,9 @@ from headway.model.settings import (
     QueueSettings,
     Settings,
 )
-from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
-from headway.model.words import Drop, Mode, Reason, Source, State
-from headway.ports import RunPage
+from headway.model.views import JobView, JobViews, LaneView, NodeView, RunView, SessionView, Why
+from headway.model.words import Drop, Fired, Misfire, Mode, Overlap, Reason, Source, State
+from headway.ports import Channel, LetterPage, LogPage, RunPage
 from headway.runtime.handle import Handle
 from headway.turn import Fence, Inbox, Message, Runner, Turn
 from headway.wiring import run
@@ -52,27 +55,39 @@ __all__ = [
     "AgentSettings",
     "Attachment",
     "Budget",
+    "Channel",
     "Delivery",
     "Draining",
     "Drop",
+    "Entry",
     "Fence",
+    "Fired",
     "Handle",
     "Headway",
     "HeadwayError",
     "Inbox",
     "InvalidInput",
     "InvariantBroken",
+    "Job",
+    "JobNotFound",
+    "JobView",
+    "JobViews",
     "LaneCleared",
     "LaneSettings",
     "LaneView",
+    "LetterPage",
     "Limits",
+    "Loaded",
+    "LogPage",
     "Message",
     "MessageStale",
+    "Misfire",
     "Mode",
     "NodeView",
     "NotFound",
     "NotRunning",
     "Outcome",
+    "Overlap",
     "Permanent",
     "QueueDropped",
     "QueueFull",

@@ -30,7 +30,7 @@ from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits, 
 from headway.model.time import instant_of, span
 from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
 from headway.model.words import State
-from headway.ports import Channel, Clock, RunPage, RunQuery
+from headway.ports import Channel, Clock, LetterPage, LetterQuery, RunPage, RunQuery
 from headway.runners.function import AgentFunction
 from headway.runtime.attempts import Hook
 from headway.runtime.bus import Listener
@@ -256,7 +256,7 @@ class Headway:
                 raise InvalidInput("function", name, "a name that is not taken yet")
             self._functions[name] = function
             if self._engine is not None:
-                self._engine.looks.functions[name] = function
+                self._engine.add_function(name, function)
             return function
 
         return register
@@ -352,7 +352,8 @@ class Headway:
         engine.callbacks.on_wait = self._on_wait
         if self._estimate is not None:
             engine.set_estimate(self._estimate)
-        engine.looks.functions.update(self._functions)
+        for called, given in self._functions.items():
+            engine.add_function(called, given)
         engine.looks.run_command = gate_command
         await engine.start()
         self._engine = engine
@@ -546,6 +547,22 @@ class Headway:
     async def nodes(self) -> tuple[NodeView, ...]:
         """All nodes that share this store, also those that have ended."""
         return tuple(await self.engine.nodes())
+
+    async def letters(
+        self,
+        *,
+        dead: bool = True,
+        channel: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> LetterPage:
+        """What is in the outbox: what was given up or, with `dead=False`, what still waits. The oldest first."""
+        whole_number(1, 1000)(limit, "limit")
+        return await self.engine.letters(LetterQuery(dead, channel, limit, cursor))
+
+    async def retry_letter(self, delivery: str) -> bool:
+        """Deliver a dead letter after all. False: there is none of this id."""
+        return await self.engine.retry_letter(delivery)
 
     async def run(self, run: str | Handle) -> RunView:
         """One run as it is now."""

@@ -10,17 +10,21 @@ from headway.core.firing import job_view
 from headway.core.jobs import new_job
 from headway.core.request import Duration, whole_number
 from headway.core.schedule import local, next_firing
+from headway.core.spoken import read_time
 from headway.model.errors import InvalidInput, JobNotFound
 from headway.model.job import Job, JobRecord
 from headway.model.payload import Execute, Gate
 from headway.model.run import JobId, Route
 from headway.model.schedule import Schedule
+from headway.model.time import DAY, HOUR, Instant
 from headway.model.views import JobView, JobViews
 from headway.model.words import Misfire, Overlap
 from headway.ports import JobQuery, LogPage, LogQuery
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
 from headway.runtime.ids import new_job_id
+
+_SOME_DAY: Instant = 10_000 * DAY
 
 
 class JobOptions(TypedDict, total=False):
@@ -198,6 +202,12 @@ class Jobs:
 
 def check_job(fields: Mapping[str, object], zone: str) -> None:
     """Refuse a declaration that could never be a job; an instant that is past is no fault of it."""
+    when = fields.get("at")
+    if isinstance(when, str) and read_time(when, _SOME_DAY, zone) != read_time(
+        when, _SOME_DAY + DAY + HOUR, zone
+    ):
+        what = "the same at every start, such as 2026-12-24 18:00; for others: await hw.jobs.add"
+        raise InvalidInput("at", when, what)
     try:
         new_job(JobId("declared"), fields, 0, zone)
     except InvalidInput as wrong:

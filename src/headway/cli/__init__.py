@@ -12,6 +12,8 @@ import typer
 from headway.cli.database import db
 from headway.cli.demo.command import demo
 from headway.cli.exits import EXIT_CODES
+from headway.cli.heartbeat import heartbeat
+from headway.cli.jobs import jobs
 from headway.cli.nodes import nodes
 from headway.cli.worker.command import worker
 
@@ -27,6 +29,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command(epilog=EXIT_CODES)(worker)
 app.command(epilog=EXIT_CODES)(nodes)
+app.add_typer(jobs)
+app.add_typer(heartbeat)
 app.add_typer(db)
 
 

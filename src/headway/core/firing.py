@@ -36,6 +36,7 @@ _UNBOUNDED = 10_000
 OVERLAPS = "an earlier firing is not finished"
 TOO_MANY = "too many firings wait already"
 REPLACED = "a later firing took its place"
+FIRED = "it has fired at this time before"
 TOO_SOON = "the agent was woken just before"
 TOO_OLD = "older than the misfire window"
 MISSED = "nobody was there to run it"
@@ -94,6 +95,7 @@ def decide(
     if failures(record) >= MAX_FAILURES:
         return pause(record, now, FAILED_TOO_OFTEN)
     planned, lines = _due(job, ticking, now)
+    planned = _not_yet_fired(record, planned)
     if isinstance(look, Skip):
         lines += [_skipped(job, plan, now, look.reason) for plan in planned]
         planned = []
@@ -128,12 +130,14 @@ def run_now(
     job, ticking = record.job, record.ticking
     run = firing_run(job, now, now, composer, run_id, look=look)
     entry = Entry(job.id, now, Fired.MANUAL, now, run.id)
+    # A node that looks for what is due is refused by the new version, so nobody waits for it.
+    stands = msgspec.structs.replace(ticking, claimed_until=None)
     return Decision(
         job,
         Advance(
             job.id,
             ticking.version,
-            ticking,
+            stands,
             enabled=job.enabled,
             runs=(run,),
             entries=(entry,),
@@ -253,6 +257,7 @@ def firing_run(
     firing = Firing(
         job.id,
         due_at,
+        name=job.name,
         session=f"agent:{job.agent}:{job.source}:{job.id}:{run_id}" if _is_fresh(job) else "",
         function=job.payload.function if isinstance(job.payload, Ask) else "",
         command=job.payload if isinstance(job.payload, Execute) else None,
@@ -281,6 +286,12 @@ def _due(job: Job, ticking: Ticking, now: Instant) -> tuple[list[_Planned], list
     if wake_at is not None and wake_at <= now and all(plan.due_at != wake_at for plan in planned):
         planned.append(_Planned(wake_at, Fired.MANUAL))
     return planned, lines
+
+
+def _not_yet_fired(record: JobRecord, planned: Sequence[_Planned]) -> list[_Planned]:
+    """Where the clock was set back and the job changed since, what is due may have its run already (C-5)."""
+    fired = {past.due_at for past in record.recent}
+    return [plan for plan in planned if plan.due_at not in fired]
 
 
 def _by_schedule(job: Job, first: Instant, now: Instant) -> tuple[list[_Planned], list[Entry]]:

@@ -62,6 +62,8 @@ class Firing(Value, frozen=True):
     """No other firing follows by itself: when this one has ended, the job is over."""
     ack_max_chars: int | None = None
     """Of a heartbeat: a reply that says all is well with at most so many more characters is not delivered."""
+    name: str = ""
+    """What people call the job."""
 
 
 class Run(Value, frozen=True):

@@ -78,8 +78,8 @@ class Process:
                 self._loop.add_reader(self._popen.stdout, self._read)
         except BaseException:
             # No thread could be had: then nobody would ever know of its end.
-            self._signal(signal.SIGKILL)
-            self._popen.wait()
+            with self._popen:
+                self._signal(signal.SIGKILL)
             raise
 
     async def exit_code(self) -> int:
@@ -105,6 +105,9 @@ class Process:
             raise
         finally:
             self._close_output()
+            if self._popen.returncode is None:
+                # Cancelled even so: it is killed, and somebody must reap it.
+                in_thread(self._popen.wait)
 
     async def _ask_and_kill(self, grace_s: float) -> None:
         self._signal(signal.SIGTERM)

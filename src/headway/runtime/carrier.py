@@ -25,7 +25,7 @@ from headway.core.actions import (
 from headway.model.errors import NotRunning
 from headway.model.outcome import Outcome
 from headway.model.places import Answer
-from headway.model.run import Route, RunId, SessionKey
+from headway.model.run import Run, RunId, SessionKey
 from headway.runtime.attempts import Attempts
 from headway.runtime.bus import Bus
 from headway.runtime.callbacks import Callbacks
@@ -49,7 +49,7 @@ class Carrier:
         follow: Callable[[], None] | None,
         told: Callable[[int], None],
         firing_ended: Callable[[Finish], None],
-        typing: Callable[[Route, bool], None],
+        typing: Callable[[Run, bool], None],
     ) -> None:
         self._desk = desk
         self._attempts = attempts
@@ -76,7 +76,7 @@ class Carrier:
             if type(action) is Start:
                 begin(action, loop)
                 if action.run.route is not None:
-                    self._typing(action.run.route, True)
+                    self._typing(action.run, True)
                 if heard:
                     self._herald.started(action)
             elif type(action) is Finish:
@@ -89,7 +89,7 @@ class Carrier:
                 if action.run.firing is not None:
                     self._firing_ended(action)
                 if action.run.route is not None:
-                    self._typing(action.run.route, False)
+                    self._typing(action.run, False)
                 if heard:
                     self._herald.finished(action)
             elif type(action) is not Release:

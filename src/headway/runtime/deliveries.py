@@ -11,7 +11,7 @@ from headway.core.heartbeat import REPEAT_WINDOW, Alert, judge, text_key
 from headway.model.outcome import Reply
 from headway.model.places import Delivery
 from headway.model.run import Run, RunId
-from headway.model.words import State
+from headway.model.words import Source, State
 from headway.ports import Clock
 from headway.runtime.courier import Courier
 
@@ -58,10 +58,19 @@ class Deliveries:
             # An empty message: channels end their typing indicators (S-10).
             return self._deliver(run, "empty", Reply(), finish.epoch)
         if outcome.reply is None:
-            return None
+            return self._failure(finish)
         if run.firing is not None and run.firing.ack_max_chars is not None:
             return self._alert(run, run.firing.ack_max_chars, outcome.reply, finish.epoch)
         return self.make(run, "reply", outcome.reply, finish.epoch)
+
+    def _failure(self, finish: Finish) -> Deliver | None:
+        """Nobody waits for the reply of a job: who gets it is told, too, that there is none (C-9)."""
+        run, outcome = finish.run, finish.outcome
+        if run.source is not Source.FIRING or outcome.state is not State.FAILED:
+            return None
+        name = "" if run.firing is None else run.firing.name
+        text = f"Job {name!r} failed: {outcome.error or outcome.reason}"
+        return self._deliver(run, "failed", Reply(text), finish.epoch)
 
     def _alert(self, run: Run, ack_max_chars: int, reply: Reply, epoch: int) -> Deliver | None:
         """Of what a heartbeat answers only that is told which is worth it, and not twice in a day (H-2, H-3)."""

@@ -25,11 +25,12 @@ from headway.model.settings import (
 from headway.model.time import SECOND, Instant, Span
 from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
 from headway.model.words import Reason, State
-from headway.ports import Channel, Clock, Hint, RunPage, RunQuery, Store
+from headway.ports import Channel, Clock, Hint, LetterPage, LetterQuery, RunPage, RunQuery, Store
 from headway.runtime.callbacks import TokenEstimate
 from headway.runtime.courier import Sends
 from headway.runtime.handle import Handle
 from headway.runtime.ids import RunIds
+from headway.runtime.looks import Function
 from headway.runtime.parts import Parts
 from headway.runtime.replies import describe
 from headway.runtime.services import Services
@@ -163,7 +164,7 @@ class Engine:
         self.incarnation += 1
         self._herald.restarted(self.incarnation)
         self._claims.open = True
-        self._claims.hear(Hint.ALL)
+        self._parts.node.hear(Hint.ALL)
         self._wake()
 
     async def close(self, grace: Span | None = None) -> None:
@@ -215,6 +216,7 @@ class Engine:
                 raise InvalidInput("agent", name, what)
             self.attempts.runners[name] = runner
             self._claims.hear(Hint.WORK)
+            self._parts.timekeeper.look()
         self._intake.add_agent(name, settings)
         here = runner is not None
         self.kernel.set_agent(name, settings, self._clock.now(), here=here)
@@ -223,6 +225,11 @@ class Engine:
     def add_channel(self, name: str, channel: Channel | Sends | None) -> None:
         """Replies to messages from there go into the outbox and from it to this channel, here or elsewhere."""
         self._parts.courier.add(name, channel)
+
+    def add_function(self, name: str, function: Function) -> None:
+        """Something that jobs can name: their gate, or what they say."""
+        self.looks.functions[name] = function
+        self._parts.timekeeper.look()
 
     def set_estimate(self, estimate: TokenEstimate | None) -> None:
         self._parts.estimates.set(estimate)
@@ -304,6 +311,12 @@ class Engine:
     def number(self) -> int:
         """This incarnation's number among all nodes of the store."""
         return self._membership.number
+
+    async def letters(self, query: LetterQuery) -> LetterPage:
+        return await self._store.letters(query)
+
+    async def retry_letter(self, delivery_id: str) -> bool:
+        return await self._store.retry_letter(delivery_id, self._clock.now())
 
     async def runs(self, query: RunQuery) -> RunPage:
         return await self._reader.runs(query)

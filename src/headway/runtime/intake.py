@@ -140,8 +140,9 @@ class Intake:
 
     @property
     def closed(self) -> bool:
-        """Whether the node takes nothing new."""
-        return self._kernel.stage.draining or not self._scribe.running
+        """Whether the node takes nothing new: it drains, or it is there only to ask."""
+        only_asks = self._durable and not self._attempts.runners
+        return only_asks or self._kernel.stage.draining or not self._scribe.running
 
     def composer(self, agent: AgentName) -> Composer:
         """Makes runs of an agent, also of one that only other nodes know."""

@@ -15,7 +15,7 @@ from headway.core.firing import run_now
 from headway.core.heartbeat import next_wake
 from headway.model.errors import InvalidInput, JobNotFound, Unavailable
 from headway.model.heartbeat import HeartbeatSettings
-from headway.model.job import Job, JobRecord, Ticking
+from headway.model.job import MAX_RECENT, Job, JobRecord, Ticking
 from headway.model.run import AgentName, JobId, RunId
 from headway.model.time import Instant
 from headway.model.words import State
@@ -28,6 +28,7 @@ from headway.runtime.timekeeper import Timekeeper
 from headway.turn import current_turn
 
 _TRIES = 20
+_LINES = 500
 _WAITING = frozenset({State.PENDING, State.QUEUED})
 
 Change: TypeAlias = Callable[[JobRecord, Instant], tuple[Job, Ticking]]
@@ -139,17 +140,21 @@ class Jobs:
 
     async def run(self, job_id: JobId, *, only_if_due: bool = False) -> RunId | None:
         """Fire it now, beside its schedule. None: it was to run only if due, and is not (C-10)."""
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             record = await self.find(job_id)
-            now = self._clock.wall()
-            due_at = record.ticking.due_at
-            if only_if_due and (due_at is None or due_at > now or not record.job.enabled):
-                return None
-            composer = self._intake.composer(record.job.agent)
-            decision = run_now(record, now, composer, self._ids.next())
+            # A moment later each time: at this very instant it may have been run by hand already.
+            now = self._clock.wall() + tried
+            if only_if_due:
+                due_at = record.ticking.due_at
+                if due_at is None or due_at > now or not record.job.enabled:
+                    return None
+                decision = self._timekeeper.decide(record, now)
+            else:
+                composer = self._intake.composer(record.job.agent)
+                decision = run_now(record, now, composer, self._ids.next())
             (kept,) = await self._timekeeper.carry_out([decision])
             if kept:
-                return decision.advance.runs[0].id
+                return decision.advance.runs[-1].id if decision.advance.runs else None
         raise _contended(job_id)
 
     async def declare(self, fields: Mapping[str, object], zone: str) -> JobRecord | None:
@@ -216,7 +221,11 @@ class Jobs:
         def change(record: JobRecord, now: Instant) -> tuple[Job, Ticking]:
             last = record.recent[0].made_at if record.recent else None
             wake_at = next_wake(now, last, manual, record.ticking.wake_at)
-            return record.job, msgspec.structs.replace(record.ticking, wake_at=wake_at)
+            if wake_at == record.ticking.wake_at:
+                return record.job, record.ticking
+            # A node that looks just now is refused by the new version, so nobody waits for it.
+            stands = msgspec.structs.replace(record.ticking, wake_at=wake_at, claimed_until=None)
+            return record.job, stands
 
         record = await self.heartbeat(agent)
         if not record.job.enabled:
@@ -243,9 +252,18 @@ class Jobs:
 
     async def _stop_waiting(self, record: JobRecord) -> None:
         """Firings that have not started end with the job's being disabled (C-10)."""
-        for past in record.recent:
-            if past.state in _WAITING:
-                await self._orders.end_waiting(past.run_id)
+        waiting = [past.run_id for past in record.recent if past.state in _WAITING]
+        cursor: str | None = None
+        while len(waiting) >= MAX_RECENT:
+            # So many wait that there may be more: those that make up for missed firings.
+            page = await self._store.job_log(LogQuery(record.job.id, _LINES, cursor))
+            found = [entry.run_id for entry in page.entries if entry.state in _WAITING]
+            waiting += [run_id for run_id in found if run_id is not None]
+            cursor = page.cursor
+            if cursor is None or not found:
+                break
+        for run_id in dict.fromkeys(waiting):
+            await self._orders.end_waiting(run_id)
 
 
 def _contended(job_id: JobId) -> Unavailable:

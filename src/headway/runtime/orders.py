@@ -23,7 +23,7 @@ from headway.model.places import (
 )
 from headway.model.run import QueueOptions, Route, RunId, SessionKey
 from headway.model.time import Instant
-from headway.ports import Clock, Granted, Hint, Store
+from headway.ports import Clock, Elsewhere, Granted, Hint, Store
 from headway.runtime.carrier import Carrier
 from headway.runtime.claims import Claims
 from headway.runtime.herald import Herald
@@ -85,7 +85,7 @@ class Orders:
         view = None if live is not None else await self._store.find(command.run_id)
         run = live.run if live is not None else view.run if view is not None else None
         if run is not None and (view is None or view.outcome is None):
-            await self._give(run.session, command)
+            await self._give(run.session, command, wait=False)
 
     async def stop(self, session: SessionKey) -> Stopped:
         stopped = _stopped(await self._give(session, Stop()))
@@ -114,8 +114,11 @@ class Orders:
         """Set the session's own options; as a change, what they do not say stays as it was."""
         await self._give(session, Configure(options, change))
 
-    async def _give(self, session: SessionKey, command: Command) -> Answer:
-        """Give the session's owner an order, and wait until it was carried out and that is stored."""
+    async def _give(self, session: SessionKey, command: Command, *, wait: bool = True) -> Answer:
+        """Give the session's owner an order, and wait until it was carried out and that is stored.
+
+        Without `wait`, only for an owner that is here: where nobody is, whoever comes next carries it out.
+        """
         loop = self._carrier.loop
         if not self._scribe.running or loop is None:
             raise NotRunning
@@ -134,6 +137,8 @@ class Orders:
                 self._carry_out(msgspec.structs.replace(order, seq=placed.seq), placed)
             elif not placed.owned:
                 self._claims.hear(Hint.WORK)
+            if not wait and isinstance(placed, Elsewhere):
+                return Answer()
             return await answered
         finally:
             self._carrier.orders.pop(order.id, None)

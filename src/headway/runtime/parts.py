@@ -8,8 +8,9 @@ from typing import Protocol
 
 from headway.core.actions import Action, Finish
 from headway.core.kernel import Kernel
-from headway.model.run import Route
+from headway.model.run import Run
 from headway.model.settings import Settings
+from headway.model.words import Source
 from headway.ports import Clock, Desk, Recorded, Store
 from headway.runtime.attempts import Attempts
 from headway.runtime.bus import Bus
@@ -224,8 +225,10 @@ class Parts:
     def _firing_ended(self, finish: Finish) -> None:
         self.timekeeper.ended(finish)
 
-    def _typing(self, route: Route, on: bool) -> None:
-        if self.courier.types(route):
+    def _typing(self, run: Run, on: bool) -> None:
+        """A heartbeat shows nothing: mostly it has nothing to say (H-3)."""
+        route = run.route
+        if route is not None and run.source is not Source.HEARTBEAT and self.courier.types(route):
             self.callbacks.start(self.courier.typing(route, on=on))
 
     def _follow(self) -> None:

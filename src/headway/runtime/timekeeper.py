@@ -9,12 +9,13 @@ depends on what is due, not on how many jobs there are.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 import msgspec
 
 from headway.core.actions import Finish
 from headway.core.firing import (
+    FIRED,
     GO,
     Decision,
     Look,
@@ -80,6 +81,8 @@ class Timekeeper:
         self._woken = asyncio.Event()
         self._ended: set[JobId] = set()
         """Jobs of which a run has ended in a way that may concern the job."""
+        self._refused: frozenset[tuple[JobId, int]] = frozenset()
+        """Jobs of the latest batch, with their versions, about which no decision was kept."""
         self._looking = asyncio.Semaphore(_LOOKS_AT_ONCE)
         self._tidy_at: Instant = 0
         """When to look for jobs that are over and that nobody has noticed."""
@@ -126,8 +129,9 @@ class Timekeeper:
         if due.jobs:
             plain = [record for record in due.jobs if not record.job.looks]
             looked_for = [record for record in due.jobs if record.job.looks]
-            kept = await self._fire(plain, now, due.more)
-            kept += await self._claim_and_look(looked_for, now)
+            places = self._catch_up_places(due.jobs, now, due.more)
+            kept = await self._fire(plain, now, places)
+            kept += await self._claim_and_look(looked_for, now, places)
             # What was fired has its next instants; what was refused, another node has just fired.
             return 0 if any(kept) else _REFUSED
         if due.next_at is None:
@@ -135,23 +139,41 @@ class Timekeeper:
         # The wall clock may be set, and a hint may be lost: it never sleeps for very long.
         return min(max(0, due.next_at - self._clock.wall()), self._settings.poll_every)
 
-    async def _fire(self, records: Sequence[JobRecord], now: Instant, more: bool) -> list[bool]:
-        """Fire these jobs. Those that make up for missed firings start one after the other (C-6)."""
-        if not records:
-            return []
+    def _catch_up_places(
+        self, records: Sequence[JobRecord], now: Instant, more: bool
+    ) -> Mapping[JobId, Instant]:
+        """When those start that make up for missed firings: one after the other, the first at once (C-6)."""
         late = [record for record in records if is_late(record, now)]
         pace = catch_up_pace(len(late), self._settings.catch_up_spread)
         if more and len(late) == len(records):
             pace = self._settings.catch_up_spread // len(late)
         begin = self._clock.now()
-        places = {record.job.id: begin + nth * pace for nth, record in enumerate(late) if nth}
-        return await self.carry_out(
-            [self._decide(record, now, GO, places.get(record.job.id)) for record in records]
-        )
+        return {record.job.id: begin + nth * pace for nth, record in enumerate(late) if nth}
 
-    def _decide(
-        self, record: JobRecord, now: Instant, look: Look, catch_up_at: Instant | None = None
+    async def _fire(
+        self, records: Sequence[JobRecord], now: Instant, places: Mapping[JobId, Instant]
+    ) -> list[bool]:
+        if not records:
+            return []
+        kept = await self.carry_out(
+            [
+                self.decide(record, now, self._sight(record), places.get(record.job.id))
+                for record in records
+            ]
+        )
+        self._refused = frozenset(
+            _version(record) for record, was in zip(records, kept, strict=True) if not was
+        )
+        return kept
+
+    def _sight(self, record: JobRecord) -> Look:
+        """Refused although nobody has changed the job: at this time it has fired before (C-5)."""
+        return Skip(FIRED) if _version(record) in self._refused else GO
+
+    def decide(
+        self, record: JobRecord, now: Instant, look: Look = GO, catch_up_at: Instant | None = None
     ) -> Decision:
+        """What a due job does now."""
         composer = self._intake.composer(record.job.agent)
         try:
             return decide(record, now, composer, self._ids.next, look=look, catch_up_at=catch_up_at)
@@ -196,7 +218,9 @@ class Timekeeper:
 
     # Looking before an agent is woken.
 
-    async def _claim_and_look(self, records: Sequence[JobRecord], now: Instant) -> list[bool]:
+    async def _claim_and_look(
+        self, records: Sequence[JobRecord], now: Instant, places: Mapping[JobId, Instant]
+    ) -> list[bool]:
         """One node alone looks, beside the others' work: a slow look holds up nothing (H-4)."""
         if not records:
             return []
@@ -214,10 +238,11 @@ class Timekeeper:
             if answer is not None:
                 mine = msgspec.structs.replace(ticking, version=ticking.version + 1)
                 looked_for = msgspec.structs.replace(record, ticking=mine)
-                self._callbacks.start(self._look_and_fire(looked_for))
+                place = places.get(record.job.id)
+                self._callbacks.start(self._look_and_fire(looked_for, place))
         return [answer is not None for answer in answers]
 
-    async def _look_and_fire(self, record: JobRecord) -> None:
+    async def _look_and_fire(self, record: JobRecord, catch_up_at: Instant | None) -> None:
         async with self._looking:
             try:
                 look = await self._looks.look(record.job, self._clock.wall())
@@ -227,7 +252,11 @@ class Timekeeper:
             except Exception as error:  # noqa: BLE001 - a gate of the user's that raises wakes nobody
                 look = Skip(self._looks.failed(record.job, error))
         try:
-            await self.carry_out([self._decide(record, self._clock.wall(), look)])
+            for sight in (look, Skip(FIRED)):
+                now = self._clock.wall()
+                # The second is kept only if the job is what it was, so that nothing else spoke against the first.
+                if all(await self.carry_out([self.decide(record, now, sight, catch_up_at)])):
+                    break
         except Unavailable:
             self._intake.in_doubt()
 
@@ -258,3 +287,7 @@ class Timekeeper:
         decisions = [decision for record in records if (decision := settle(record, now))]
         if decisions:
             await self.carry_out(decisions)
+
+
+def _version(record: JobRecord) -> tuple[JobId, int]:
+    return record.job.id, record.ticking.version

@@ -203,7 +203,7 @@ class TestOverlap:
         assert run.firing.session == "agent:brief:firing:j1:r1"
 
     def test_queue_has_a_bound(self) -> None:
-        waiting = [past(State.QUEUED, nth * MINUTE) for nth in range(MAX_RECENT)]
+        waiting = [past(State.QUEUED, nth * MINUTE) for nth in range(1, MAX_RECENT + 1)]
         (entry,) = fired(record(None, NOON, *waiting)).advance.entries
         assert (entry.kind, entry.reason) == (Fired.SKIPPED, TOO_MANY)
 
@@ -239,7 +239,7 @@ class TestFailures:
     """C-9: ten in a row pause the job."""
 
     def failed(self, number: int) -> list[Past]:
-        return [past(State.FAILED, nth * HOUR) for nth in range(number)]
+        return [past(State.FAILED, nth * HOUR) for nth in range(1, number + 1)]
 
     def test_nine_do_not(self) -> None:
         assert len(fired(record(None, NOON, *self.failed(9))).advance.runs) == 1
@@ -265,7 +265,7 @@ class TestFailures:
 
     def test_those_before_it_was_enabled_do_not_count(self) -> None:
         recent = self.failed(10)
-        assert failures(record(None, NOON, *recent, since=NOON - 3 * HOUR)) == 4
+        assert failures(record(None, NOON, *recent, since=NOON - 4 * HOUR)) == 4
 
     def test_the_pause_comes_with_the_tenth_failure_not_with_the_next_firing(self) -> None:
         decision = settle(record(None, NOON + HOUR, *self.failed(MAX_FAILURES)), NOON)
@@ -391,3 +391,11 @@ def test_a_stagger_moves_every_firing_alike() -> None:
 
 def instant_of_text(text: str) -> Instant:
     return instant_of(datetime.fromisoformat(text), "at")
+
+
+def test_what_has_its_run_already_makes_no_other_and_the_job_goes_on() -> None:
+    """C-5: the clock was set back and the job changed since, so that its past comes again."""
+    decision = fired(record(None, NOON, past(State.DONE, 0)))
+    assert not decision.advance.runs
+    assert not decision.advance.entries
+    assert decision.advance.ticking.next_at == NOON + HOUR

@@ -113,6 +113,31 @@ async def a_deaf_channel(hw: Headway) -> None:
     await asyncio.sleep(1)
 
 
+async def a_firing(hw: Headway) -> None:
+    await hw.jobs.add("tick", "a", at="in 1m", text="x")
+    await asyncio.sleep(61)
+
+
+async def a_closed_gate(hw: Headway) -> None:
+    hw.function("no")(lambda: False)
+    await hw.jobs.add("tick", "a", at="in 1m", text="x", gate={"function": "no"})
+    await asyncio.sleep(61)
+
+
+async def ten_failures(hw: Headway) -> None:
+    await hw.jobs.add("tick", "troubled", every="1m", text="x", retries=0)
+    await asyncio.sleep(601)
+
+
+async def a_quiet_heartbeat(hw: Headway) -> None:
+    @hw.agent("calm")
+    async def calm(turn: Turn) -> str:
+        return "HEARTBEAT_OK"
+
+    await hw.heartbeats.set("calm", every="1m", prompt="?", target="none")
+    await asyncio.sleep(61)
+
+
 def break_at_the_end(event: Event) -> None:
     """A bug of ours, as a tap that raises where taps must not."""
     if isinstance(event, RunFinished):
@@ -150,8 +175,16 @@ SCENARIOS: dict[type[Event], Scenario] = {
     events.NodeBroken: a_bug,
     events.CallbackFailed: a_broken_callback,
     events.DeliveryFailed: a_deaf_channel,
+    events.JobsChanged: a_firing,
+    events.JobFired: a_firing,
+    events.JobPassed: a_closed_gate,
+    events.JobPaused: ten_failures,
+    events.HeartbeatQuiet: a_quiet_heartbeat,
 }
 
+
+NAMES: dict[type[Event], str] = {events.JobsChanged: "cache:cron"}
+"""Where an event is not written as what it is called here."""
 
 AMONG_NODES = {
     events.NodeDead,
@@ -206,7 +239,8 @@ def test_every_event_of_the_catalogue_can_be_heard_and_written_as_json(kind: typ
                 heard = [event async for event in listener]
             found = [event for event in heard if type(event) is kind]
             assert found
-            assert msgspec.json.decode(msgspec.json.encode(found[0]))["event"] == kind.__name__
+            written = msgspec.json.decode(msgspec.json.encode(found[0]))["event"]
+            assert written == NAMES.get(kind, kind.__name__)
             assert [event.at for event in heard] == sorted(event.at for event in heard)
             await hw.close(0)
 

@@ -2,12 +2,16 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from headway import Headway, Refuse, Turn
-from headway.model.time import DAY, HOUR, MINUTE, SECOND
+from headway import LaneSettings, Refuse, Turn
+from headway.core.firing import FIRED
+from headway.model.job import Advance
+from headway.model.time import DAY, HOUR, SECOND
 from headway.model.words import Fired, Reason, State
 from tests.unit.runtime.times import (
     NEW_YORK,
@@ -77,7 +81,7 @@ def test_c4_half_past_one_and_two_in_new_york_through_both_changes_of_the_clock(
             await hw.jobs.add("night", "a", cron=expression, tz=NEW_YORK, text="hush")
             await asyncio.sleep(3 * 24 * 3600)
             shown = [
-                began.astimezone(hw_zone).isoformat(timespec="minutes")[8:]
+                began.astimezone(ZoneInfo(NEW_YORK)).isoformat(timespec="minutes")[8:]
                 for began in diary.began[:3]
             ]
             assert shown == fires
@@ -85,7 +89,6 @@ def test_c4_half_past_one_and_two_in_new_york_through_both_changes_of_the_clock(
             if not expression.startswith("30 *"):
                 assert len(diary.began) == 3
 
-    hw_zone = __import__("zoneinfo").ZoneInfo(NEW_YORK)
     main()
 
 
@@ -130,7 +133,8 @@ def test_c2_every_ten_minutes_with_late_starts_does_not_drift_over_100_firings(
             assert await dues(hw, "a/tick") == expected
             assert diary.began == [due + timedelta(seconds=20) for due in expected]
             assert {entry.kind for entry in await log_of(hw, "a/tick")} == {Fired.ON_TIME}
-            assert {entry.lateness for entry in await log_of(hw, "a/tick")} == {20 * SECOND}
+            if delayed_by != "hook":  # A hook belongs to the attempt, which has begun by then.
+                assert {entry.lateness for entry in await log_of(hw, "a/tick")} == {20 * SECOND}
 
     main()
 
@@ -347,7 +351,9 @@ def test_c6_500_jobs_missed_together_do_not_start_together(gated: bool) -> None:
             await asyncio.sleep(10)
             assert len(diary.began) == 500, "and each of them did"
             assert max(diary.began) <= begin + timedelta(seconds=61)
-            by_second = [sum(b // timedelta(seconds=1) == s for b in _since(begin, diary)) for s in range(60)]
+            by_second = [
+                sum(b // timedelta(seconds=1) == s for b in _since(begin, diary)) for s in range(60)
+            ]
             assert max(by_second) <= 20
             assert slowest < 0.1
 
@@ -375,9 +381,9 @@ async def test_c5_a_clock_step_of_an_hour_back_fires_nothing_twice() -> None:
         await until("2026-01-01 13:05")
         assert len(diary.began) == 12
         clock.stepped = -HOUR
-        await asyncio.sleep(3600 + 4 * 60)
+        await until("2026-01-01 14:09:59")
         assert len(diary.began) == 12, "what was due in this hour has fired already"
-        await asyncio.sleep(60)
+        await until("2026-01-01 14:10")
         assert len(diary.began) == 14
         for name in ("e", "c"):
             found = await dues(hw, f"a/{name}")
@@ -393,7 +399,7 @@ async def test_c5_a_clock_step_of_an_hour_forward_fires_what_is_then_due() -> No
         await hw.jobs.add("hourly", "a", cron="0 * * * *", text="cron")
         await until("2026-01-01 12:05")
         clock.stepped = HOUR
-        await asyncio.sleep(6)
+        await asyncio.sleep(10)
         # It is 13:05 by now: 13:00 is run late, what the leap has passed over was missed.
         assert sorted(diary.texts) == ["cron", "every"]
         assert await told(hw, "a/e") == [MISSED] * 5 + ["late"]
@@ -435,13 +441,61 @@ def test_c5_a_changed_job_goes_on_after_the_clock_went_back_and_fires_nothing_tw
     main()
 
 
+@pytest.mark.parametrize("gated", [False, True])
+def test_c5_firings_long_ago_that_come_again_are_skipped_and_not_tried_for_ever(
+    gated: bool,
+) -> None:
+    @starting("2026-01-01 12:00")
+    async def main() -> None:
+        diary = Diary()
+        clock = a_clock()
+        hw = program(diary, clock=clock, poll_every=5 * SECOND)
+        looks = 0
+
+        @hw.function("look")
+        async def look() -> bool:
+            nonlocal looks
+            looks += 1
+            return True
+
+        options: dict[str, object] = {"gate": {"function": "look"}} if gated else {}
+        async with hw:
+            job = await hw.jobs.add("c", "a", cron="* * * * *", text="x", **options)  # type: ignore[arg-type]
+            await until("2026-01-01 13:00:30")
+            assert len(diary.began) == 60
+            clock.stepped = -HOUR
+            await hw.jobs.pause(job.id)
+            await hw.jobs.resume(job.id)
+            asked = 0
+            advance = hw.engine._store.advance
+
+            async def counted(advances: Sequence[Advance]) -> object:
+                nonlocal asked
+                asked += 1
+                return await advance(advances)
+
+            hw.engine._store.advance = counted  # type: ignore[method-assign,assignment]
+            await until("2026-01-01 15:00:30")
+            found = await dues(hw, job.id, Fired.ON_TIME, Fired.LATE)
+            assert found == [
+                when("2026-01-01 12:00") + n * timedelta(minutes=1) for n in range(1, 121)
+            ]
+            assert len(diary.began) == 120
+            assert asked <= 4 * 120
+            assert looks <= 200
+            skipped = [line for line in await told(hw, job.id) if line.startswith("skipped")]
+            assert set(skipped) == {f"skipped: {FIRED}"}
+
+    main()
+
+
 # Retry (C-9).
 
 
 @starting("2026-01-01 12:00")
 async def test_c9_a_firing_is_tried_again_after_2_4_and_8_seconds_and_holds_no_slot() -> None:
     diary = Diary(error=OSError("busy"))
-    hw = program(diary, lanes={"cron": __import__("headway").LaneSettings(1)})
+    hw = program(diary, lanes={"cron": LaneSettings(1)})
     async with hw:
         hw.engine.attempts.jitter = lambda: 0.5
         job = await hw.jobs.add("r", "a", at="in 1m", text="x")
@@ -528,9 +582,3 @@ async def test_c1_two_jobs_of_one_name_are_refused_and_a_third_job_wakes_at_its_
         await hw.jobs.add("near", "a", at="in 1m", text="near")
         await until("2026-01-01 12:02")
         assert diary.texts == ["near"], "it was woken although it slept until the far one"
-
-
-def test_the_year_is_quick_enough_to_be_tested() -> None:
-    """Minutes, hours and days are only numbers here."""
-    assert MINUTE * 60 == HOUR
-    assert Headway is not None

@@ -121,6 +121,11 @@ class Mailbox:
     def texts(self) -> list[str]:
         return [delivery.text for delivery in self.got]
 
+    @property
+    def notices(self) -> list[Delivery]:
+        """What was said of a job, and not by its agent."""
+        return [delivery for delivery in self.got if ".paused." in delivery.id]
+
 
 def program(diary: Diary, **options: object) -> Headway:
     """A Headway in memory with the agent `a`, which hardly polls."""

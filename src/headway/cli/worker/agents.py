@@ -23,6 +23,14 @@ class AgentsNotFound(Refused):
         super().__init__(f"--agents {written}: {reason}")
 
 
+def agents_of(written: str | None, commands_as: str | None) -> Headway:
+    """The user's `Headway`, or a new one where he has none; with a name, an agent of it runs commands."""
+    headway = Headway() if written is None else find_headway(written)
+    if commands_as is not None and commands_as not in headway.agents:
+        headway.commands(commands_as)
+    return headway
+
+
 def find_headway(written: str) -> Headway:
     """The `Headway` that `module:name` leads to. The current folder is searched first, as `python -m` does."""
     module_name, colon, name = written.partition(":")
@@ -47,8 +55,12 @@ def find_headway(written: str) -> Headway:
     return found
 
 
-def check_runnable(written: str, headway: Headway) -> None:
+def check_runnable(written: str | None, headway: Headway) -> None:
     """A node that could never get any work is a mistake, better said at once."""
+    if written is None:
+        if headway.store == MEMORY:
+            raise InvalidInput("--store", headway.store, "given, or set as HEADWAY_STORE")
+        return
     if not headway.agents:
         raise AgentsNotFound(written, "no agent is registered on it, so there is nothing to run")
     if headway.store == MEMORY:

@@ -5,17 +5,19 @@ from typing import Annotated
 import typer
 
 from headway.cli.exits import errors_told
+from headway.cli.jobs.options import COMMAND_AGENT
 
 
 def worker(
+    *,
     agents: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--agents",
             metavar="MODULE:NAME",
             help="Where your Headway object is: agents:hw is `hw` of agents.py in this folder.",
         ),
-    ],
+    ] = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -35,6 +37,17 @@ def worker(
             help="How long running turns may take to finish when it stops (30s unless set).",
         ),
     ] = None,
+    commands: Annotated[
+        bool,
+        typer.Option(
+            "--commands",
+            help=f"Also run the commands of jobs, as agent {COMMAND_AGENT!r}; then --agents may be left out.",
+        ),
+    ] = False,
+    commands_as: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The same, and the agent is called so."),
+    ] = None,
 ) -> None:
     """Run your agents as one node of many, until a signal says otherwise.
 
@@ -45,15 +58,19 @@ def worker(
     waits to the other nodes or the next start. A second one cuts what still
     runs. SIGUSR1: do the same, and come back in place.
     """
-    from headway.cli.worker.agents import check_runnable, find_headway
+    from headway.cli.worker.agents import agents_of, check_runnable
     from headway.cli.worker.service import Service
     from headway.model.time import span
     from headway.wiring import run
 
+    if commands and commands_as is None:
+        commands_as = COMMAND_AGENT
+    if agents is None and commands_as is None:
+        raise typer.BadParameter("say which agents to run, or --commands", param_hint="'--agents'")
     _log_to_stderr()
     _never_die_of_usr1()
     with errors_told():
-        headway = find_headway(agents)
+        headway = agents_of(agents, commands_as)
         if store is not None:
             headway.use_store(store)
         if name is not None:

@@ -275,7 +275,10 @@ class MemoryStore:
         return self._outbox.page(query)
 
     async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
-        return self._outbox.retry(delivery_id, now)
+        retried = self._outbox.retry(delivery_id, now)
+        if retried and self._hear is not None:
+            self._hear(Hint.ENDED)
+        return retried
 
     async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
         self._outbox.note_routes(routes, at)
@@ -310,7 +313,10 @@ class MemoryStore:
         return self._timetable.settled(most)
 
     async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
-        return self._timetable.advance(advances)
+        answers = self._timetable.advance(advances)
+        if self._hear is not None and any(advance.notices for advance in advances):
+            self._hear(Hint.ENDED)
+        return answers
 
     async def job_log(self, query: LogQuery) -> LogPage:
         return self._log.page(query)

@@ -38,12 +38,12 @@ class Planned(NamedTuple):
 
 
 class AdvanceBatch:
-    """Jobs that go on together, each at most once, in the order of their ids."""
+    """Jobs that go on together, each at most once. Runs, lines and notices keep the order in which they came."""
 
     def __init__(
         self, planned: Sequence[Planned], settings: Settings, now: Instant, *, claims: bool
     ) -> None:
-        self.planned = sorted(planned, key=lambda one: one.advance.job)
+        self._planned = planned
         self._now = now
         self._jobs: tuple[list[object], ...] = tuple([] for _ in range(10))
         self._entries: tuple[list[object], ...] = tuple([] for _ in range(8))
@@ -51,8 +51,12 @@ class AdvanceBatch:
         self._runs_of: list[int] = []
         asked: list[Asked] = []
         loop = asyncio.get_running_loop()
-        for number, (_, advance) in enumerate(self.planned, 1):
-            _append(self._jobs, _job_row(advance))
+        by_id = sorted(advance.job for _, advance in planned)
+        self._numbers = {job: number for number, job in enumerate(by_id, 1)}
+        rows: list[tuple[object, ...]] = [()] * len(planned)
+        for _, advance in planned:
+            number = self._numbers[advance.job]
+            rows[number - 1] = _job_row(advance)
             for run, claim in zip(advance.runs, _claims(advance), strict=True):
                 self._runs_of.append(number)
                 asked.append(Asked(run, False, claim and claims, loop.create_future()))
@@ -62,6 +66,8 @@ class AdvanceBatch:
                 _append(self._entries, (number, *what, entry.count))
             for notice in advance.notices:
                 _append(self._notices, (number, *delivery_row(notice)))
+        for row in rows:
+            _append(self._jobs, row)
         self.admissions = AdmissionBatch(asked, settings, now)
 
     @property
@@ -77,17 +83,18 @@ class AdvanceBatch:
 
     def answers(self, stale: Iterable[int]) -> dict[int, tuple[Admission, ...] | None]:
         """By the caller's places: what became of the runs of each, None for those that did not hold."""
-        found: list[list[Admission] | None] = [[] for _ in self.planned]
+        found: list[list[Admission] | None] = [[] for _ in self._planned]
         for number in stale:
             found[number - 1] = None
         for number, one in zip(self._runs_of, self.admissions.asked, strict=True):
             admissions = found[number - 1]
             if admissions is not None:
                 admissions.append(one.answer.result())
-        return {
-            one.place: None if admissions is None else tuple(admissions)
-            for one, admissions in zip(self.planned, found, strict=True)
-        }
+        answers: dict[int, tuple[Admission, ...] | None] = {}
+        for place, advance in self._planned:
+            admissions = found[self._numbers[advance.job] - 1]
+            answers[place] = None if admissions is None else tuple(admissions)
+        return answers
 
 
 def parts_of(advances: Iterable[Planned]) -> list[list[Planned]]:

@@ -15,7 +15,13 @@ from headway.store.postgres.connections import Connections, is_pooled
 from headway.store.postgres.troubles import ANY
 
 _EVERY = 0.02
-"""Seconds between two batches of hints: a burst of work is one hint."""
+"""Seconds between two batches of hints, on the average: a burst of work is one hint."""
+_ALONE = 0.005
+"""The same for a hint that goes out with the commit of a single run: it costs no transaction of its own."""
+_MOST_OFFERED = 16
+_LONGEST_NUMBER = 18
+_AHEAD = 0.1
+"""Seconds of such pauses that may be left out after a while of silence: few runs in turn are no burst."""
 _PING_WITHIN = 2.0
 _CHECK_EVERY = 15.0
 _FIRST_PAUSE = 0.1
@@ -30,13 +36,16 @@ class Hints:
 
     def __init__(self, connections: Connections, schema: str, tell: str, spawn: "Spawn") -> None:
         self._connections = connections
-        self._schema = schema
+        self._channels = f"headway_{schema}_"
         self._tell_statement = tell
         self._spawn = spawn
         self._node = 0
         self._pending: set[tuple[int, Hint | str]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._told_at = 0.0
+        self._free_at = 0.0
+        """When the pauses after all batches so far are over."""
+        self._offered: list[int] | None = []
+        """The numbers of runs that wait, as hints told; None if one said less than that."""
         self._hear: Callable[[Hint], None] = _deaf
         self._heard_ping = asyncio.Event()
         self._changed = asyncio.Event()
@@ -72,10 +81,9 @@ class Hints:
 
         No channel: nobody is there to hear it, or something was told a moment ago: then it is for the next batch.
         """
-        at = asyncio.get_running_loop().time()
-        if self.alone or at < self._told_at + _EVERY:
+        if self.alone or self._next_at() > self._now():
             return None, ""
-        self._told_at = at
+        self._pause(_EVERY)
         return self._channel(0), f"{self._node} {hint}"
 
     def tell_all(self, hint: Hint) -> None:
@@ -85,22 +93,48 @@ class Hints:
     def tell(self, node: int | None, hint: Hint) -> None:
         """Tell one node; callers that are no node hear nothing."""
         if node and node == self._node:
-            asyncio.get_running_loop().call_soon(self._hear, hint)
+            asyncio.get_running_loop().call_soon(self._pass_on, hint)
         elif node and not self.alone:
             self._add(node, hint)
+
+    def along(self) -> str | None:
+        """The channels, but for the node, of a hint that goes out with the next commit; None if it may not."""
+        # A pooler's transactions begin and end with its client's, so nothing can be committed in between.
+        if self.alone or self._connections.pooled or self._timer is not None:
+            return None
+        if self._next_at() > self._now():
+            return None
+        return self._channels
+
+    def went_along(self) -> None:
+        self._pause(_ALONE)
+
+    def offered(self) -> list[int] | None:
+        """The runs that hints told of since this was asked last, by number. None: there may be others."""
+        offered, self._offered = self._offered, []
+        return offered
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _pause(self, seconds: float) -> None:
+        self._free_at = max(self._free_at, self._now()) + seconds
+
+    def _next_at(self) -> float:
+        """When the next batch may go out."""
+        return self._free_at - _AHEAD
 
     def _add(self, node: int, hint: "Hint | str") -> None:
         self._pending.add((node, hint))
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            at = max(loop.time(), self._told_at + _EVERY)
-            self._timer = loop.call_at(at, self._send)
+            self._timer = loop.call_at(max(loop.time(), self._next_at()), self._send)
 
     def _send(self) -> None:
         self._timer = None
         pending, self._pending = self._pending, set()
         if pending:
-            self._told_at = asyncio.get_running_loop().time()
+            self._pause(_EVERY)
             self._spawn(self._notify(sorted(pending)))
 
     async def _notify(self, hints: "list[tuple[int, Hint | str]]") -> None:
@@ -112,7 +146,7 @@ class Hints:
             """A hint may be lost."""
 
     def _channel(self, node: int) -> str:
-        return f"headway_{self._schema}_{node or 'all'}"
+        return f"{self._channels}{node or 'all'}"
 
     # Hearing.
 
@@ -128,7 +162,7 @@ class Hints:
             else:
                 try:
                     if await is_pooled(connection):
-                        self._hear(Hint.ALL)
+                        self._pass_on(Hint.ALL)
                         return
                     await self._attend(connection, first=first)
                 except (Unavailable, *ANY):
@@ -163,7 +197,7 @@ class Hints:
                 await self._ping()
                 self.working.set()
                 if not first:
-                    self._hear(Hint.ALL)
+                    self._pass_on(Hint.ALL)
             try:
                 async with asyncio.timeout(_CHECK_EVERY):
                     await self._changed.wait()
@@ -187,8 +221,23 @@ class Hints:
             return
         if said == _HELLO:
             self.alone = False
-        elif said in _WORDS:
-            self._hear(_WORDS[said])
+            return
+        word, _, number = said.partition(" ")
+        if word in _WORDS:
+            self._pass_on(_WORDS[word], number)
+
+    def _pass_on(self, hint: Hint, number: str = "") -> None:
+        offered = self._offered
+        if hint is Hint.WORK and _is_number(number) and len(offered or ()) < _MOST_OFFERED:
+            if offered is not None:
+                offered.append(int(number))
+        elif hint in {Hint.WORK, Hint.ALL}:
+            self._offered = None
+        self._hear(hint)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
 
 
 Spawn = Callable[[Coroutine[object, object, None]], None]

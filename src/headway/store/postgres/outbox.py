@@ -40,11 +40,13 @@ class PostgresOutbox:
         return [_delivery(row) for row in rows]
 
     async def settle(self, delivery: Delivery, again_at: Instant | None, error: str) -> None:
+        tries = delivery.tries + 1
         if again_at is not None:
-            values = (delivery.id, again_at, _written(error))
-            await self._connections.call(self._sql["deliver_again"], *values)
+            again = (delivery.id, again_at, _written(error), tries)
+            await self._connections.call(self._sql["deliver_again"], *again)
         elif error:
-            await self._connections.call(self._sql["dead_letter"], delivery.id, _written(error))
+            dead = (delivery.id, _written(error), tries)
+            await self._connections.call(self._sql["dead_letter"], *dead)
         else:
             await self._connections.call(self._sql["delivered"], delivery.id)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import asyncpg
 import msgspec
@@ -87,7 +88,7 @@ _SLOT_KEY = "attempts_pkey"
 _RUN_KEY = "runs_pkey"
 
 # The numbers of arguments of the functions, which SQL wants written out.
-_ADMIT_CHECKED, _RECORD_ALL = 36, 59
+_ADMIT_CHECKED, _ADMIT_ONE, _RECORD_ALL = 36, 38, 59
 
 
 class PostgresStore:
@@ -113,6 +114,9 @@ class PostgresStore:
         )
         self._unreadable: dict[SessionKey, Instant] = {}
         """Sessions that this version cannot read, and until when they are left alone (N-20)."""
+        self._left = 0
+        """How often this node has left work in the store that it may find there again."""
+        self._searched: _Searched | None = None
         self._node = 0
         """0 until it is enlisted: such a process adds and reads, and owns nothing."""
         self._waiting: list[Asked] = []
@@ -122,10 +126,13 @@ class PostgresStore:
         schema = self._address.schema
         self._admit = Call(f"{schema}.admit_v1", *ADMIT)
         self._admit_checked = _call(schema, "admit_checked_v1", _ADMIT_CHECKED)
+        numbers = ", ".join(f"${number}" for number in range(1, _ADMIT_ONE + 1))
+        self._admit_one = f"call {schema}.admit_one_v1({numbers}, {', '.join(['null'] * 7)})"
         self._record = Call(f"{schema}.record_v1", *RECORD)
         self._record_all = _call(schema, "record_all_v1", _RECORD_ALL)
         self._order = _call(schema, "order_v1", 6)
         self._claim = _call(schema, "claim_v1", 9)
+        self._take = _call(schema, "take_v1", 7)
         self._news = _call(schema, "news_v1", 5)
         self._renew = _call(schema, "renew_v1", 1)
         self._end_node = _call(schema, "end_node_v1", 4)
@@ -266,14 +273,18 @@ class PostgresStore:
         most, most_per_agent = await self._limits_for(batch.tasks)
         batch.checked |= most is not None or most_per_agent is not None
         columns = batch.columns(self._node, now)
-        if not batch.checked:
+        limits = (most, most_per_agent, _FULL_TEXT, _STOPPED_TEXT)
+        along = self._hints.along() if len(asked) == 1 else None
+        if along is not None:
+            values = (*columns, *batch.checks(), *limits, batch.checked, along)
+            rows = await self._connections.call(self._admit_one, *values)
+        elif batch.checked:
+            values = (*columns, *batch.checks(), *limits)
+            rows = await self._connections.call(self._admit_checked, *values)
+        else:
             call = self._admit
             rows = await self._connections.call(call.statement, *call.values(columns))
-        else:
-            limits = (most, most_per_agent, _FULL_TEXT, _STOPPED_TEXT)
-            checks = (*columns, *batch.checks(), *limits)
-            rows = await self._connections.call(self._admit_checked, *checks)
-        self._answer(batch, rows)
+        self._answer(batch, rows, told=along is not None)
 
     async def _limits_for(self, tasks: int) -> tuple[int | None, int | None]:
         """Which limits to hold these tasks against: in all, and for each agent (F-1).
@@ -307,7 +318,9 @@ class PostgresStore:
         self._room -= tasks
         return most, per_agent
 
-    def _answer(self, batch: AdmissionBatch, rows: Sequence[asyncpg.Record]) -> None:
+    def _answer(
+        self, batch: AdmissionBatch, rows: Sequence[asyncpg.Record], *, told: bool = False
+    ) -> None:
         """Tell each caller, those of one session in the order of their numbers."""
         asked = batch.asked
         if len(rows) == len(batch.sessions) and (not rows or rows[0]["kind"] == "session"):
@@ -331,7 +344,7 @@ class PostgresStore:
                 counts[of[place] - 1] += 1
                 nth[place] = counts[of[place] - 1]
         me = self._node or -1
-        work = False
+        others: set[int | None] = set()
         for place in stand:
             group = of[place] - 1
             _, _, owner, epoch, last_seq, memory, fresh = groups[group]
@@ -344,12 +357,19 @@ class PostgresStore:
                 continue
             if not answer.done():
                 answer.set_result(Elsewhere(seq, owner is not None, _memory(memory)))
-            if owner is None:
-                work = True
+            others.add(owner)
+        self._tell_of_news(others, told=told)
+
+    def _tell_of_news(self, owners: Iterable[int | None], *, told: bool) -> None:
+        """Those in whose sessions something came must know of it, if the commit has not told them."""
+        for owner in owners:
+            if told:
+                self._hints.went_along()
+                self._left += owner is None
+            elif owner is None:
+                self._work_left()
             else:
                 self._hints.tell(owner, Hint.NEWS)
-        if work:
-            self._hints.tell_all(Hint.WORK)
 
     async def order(self, order: Order) -> Granted | Elsewhere | None:
         needs_work = isinstance(order.command, Stop | Clear | Cancel)
@@ -368,10 +388,15 @@ class PostgresStore:
         if self._node and owner == self._node:
             return Granted(epoch, seq, _memory(memory), fresh)
         if owner is None:
-            self._hints.tell_all(Hint.WORK)
+            self._work_left()
         else:
             self._hints.tell(owner, Hint.NEWS)
         return Elsewhere(seq, owned=owner is not None)
+
+    def _work_left(self) -> None:
+        """Something is ready that nobody owns: a search would find it."""
+        self._left += 1
+        self._hints.tell_all(Hint.WORK)
 
     # Decisions.
 
@@ -427,7 +452,7 @@ class PostgresStore:
                 case "news":
                     self._hints.tell(node, Hint.NEWS)
                 case _:
-                    self._hints.tell_all(Hint.WORK)
+                    self._work_left()
 
     async def _write_halves(
         self,
@@ -550,7 +575,7 @@ class PostgresStore:
             return False
         await self.keep("node_dead", now, {"node": peer.id, "sessions": freed, "by": self._node})
         if work:
-            self._hints.tell_all(Hint.WORK)
+            self._work_left()
             self._hints.tell(self._node, Hint.WORK)
         self._hints.tell_all(Hint.SLOTS)
         self._hints.tell(self._node, Hint.SLOTS)
@@ -560,7 +585,7 @@ class PostgresStore:
         values = (self._node, None, self._clock.now(), "retired")
         rows = await self._connections.call(self._end_node, *values, within=_LONG)
         if rows[0]["work"]:
-            self._hints.tell_all(Hint.WORK)
+            self._work_left()
         self._hints.tell_all(Hint.SLOTS)
 
     async def claim(
@@ -569,10 +594,15 @@ class PostgresStore:
         now = self._clock.now()
         self._unreadable = {key: at for key, at in self._unreadable.items() if at > now}
         wide = {lane: count for lane, count in room.items() if count > 0}
+        offered, searched = self._hints.offered(), self._searched
+        self._searched = None
+        if offered and searched is not None and self._only(offered, searched, wide, agents, until):
+            return await self._take_offered(offered, searched, wide, agents, until)
+        left = self._left
         rows = await self._connections.call(
             self._claim,
             self._node,
-            self._clock.now(),
+            now,
             until,
             list(wide),
             list(wide.values()),
@@ -585,7 +615,55 @@ class PostgresStore:
         holdings, strange = _holdings(rows)
         if strange:
             await self._leave_alone(strange)
-        return Claims(holdings, last["number"], last["orphaned"])
+        next_at, more = last["number"], last["orphaned"]
+        if not more:
+            by = now + self._settings.poll_every
+            self._searched = _Searched(by, next_at, left, frozenset(wide), frozenset(agents))
+        return Claims(holdings, next_at, more)
+
+    def _only(
+        self,
+        offered: Sequence[int],
+        searched: "_Searched",
+        wide: Mapping[LaneName, int],
+        agents: Iterable[AgentName],
+        until: Instant,
+    ) -> bool:
+        """Whether nothing is ready but what hints told of, for all that this node may know until the next poll."""
+        return (
+            searched.left == self._left
+            and self._clock.now() < searched.by
+            and (searched.next_at is None or searched.next_at > until)
+            and len(offered) <= min(wide.values(), default=0)
+            and searched.lanes.issuperset(wide)
+            and searched.agents.issuperset(agents)
+        )
+
+    async def _take_offered(
+        self,
+        offered: Sequence[int],
+        searched: "_Searched",
+        wide: Mapping[LaneName, int],
+        agents: Sequence[AgentName],
+        until: Instant,
+    ) -> Claims:
+        """A search would cost twice as much, and find the same."""
+        rows = await self._connections.call(
+            self._take,
+            self._node,
+            until,
+            list(wide),
+            list(agents),
+            _MOST_PLACES,
+            list(self._unreadable),
+            offered,
+        )
+        holdings, strange = _holdings(rows)
+        if strange:
+            await self._leave_alone(strange)
+        self._searched = searched
+        next_at = searched.by if searched.next_at is None else min(searched.by, searched.next_at)
+        return Claims(holdings, next_at)
 
     async def _leave_alone(self, strange: Sequence[Release]) -> None:
         """Something in these sessions was written by a newer version: who understands it may have them (N-20)."""
@@ -681,6 +759,17 @@ class PostgresStore:
 
     async def text(self, name: str) -> str | None:
         return await self._timetable.text(name)
+
+
+class _Searched(NamedTuple):
+    """A search for work after which nothing was left that this node could take."""
+
+    by: Instant
+    """When it must search again, whatever hints say: one may have been lost."""
+    next_at: Instant | None
+    left: int
+    lanes: frozenset[LaneName]
+    agents: frozenset[AgentName]
 
 
 def _call(schema: str, function: str, count: int) -> str:

@@ -1,12 +1,14 @@
 """Jobs, where each stands in time, and the log of their firings (C-1, C-5, C-11)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import asyncpg
 import msgspec
 
 from headway.model.errors import InvalidInput
 from headway.model.job import MAX_RECENT, Advance, Entry, Job, JobRecord, Past, Ticking
+from headway.model.outcome import Outcome
 from headway.model.run import AgentName, JobId
 from headway.model.settings import Settings
 from headway.model.time import Instant
@@ -44,7 +46,10 @@ Told = Callable[[AdmissionBatch, Sequence[asyncpg.Record]], None]
 
 _LONG = 10.0
 """Seconds that a list may take."""
+_LONG_AT_ONCE = 4
+"""Of outcomes that are long so many are read together, and cut before the next."""
 _read_pasts = msgspec.json.Decoder(tuple[Past, ...]).decode
+_NONE_LONG: Mapping[str, Outcome] = MappingProxyType({})
 _STATES = {str(state): state for state in State}
 
 
@@ -119,7 +124,7 @@ class PostgresTimetable:
             rows = await self._connections.call(statement, MAX_RECENT, *values)
         except BAD_DATA:
             return None
-        records = _records(rows)
+        records = _records(rows, await self._long_outcomes(rows))
         return records[0] if records else None
 
     async def list(self, query: JobQuery) -> JobPage:
@@ -144,7 +149,8 @@ class PostgresTimetable:
             rows = await self._connections.call(statement, *values, within=_LONG)
         except BAD_DATA:
             return JobPage(())
-        records = tuple(_records(rows[: query.limit]))
+        shown = rows[: query.limit]
+        records = tuple(_records(shown, await self._long_outcomes(shown)))
         cursor = None
         if len(rows) > query.limit:
             last = rows[query.limit - 1]
@@ -227,7 +233,19 @@ class PostgresTimetable:
         except BAD_DATA:
             return LogPage(())
         cursor = str(rows[query.limit]["number"]) if len(rows) > query.limit else None
-        return LogPage(tuple(_entry(JobId(row["job"]), row) for row in rows[: query.limit]), cursor)
+        shown = rows[: query.limit]
+        long = await self._long_outcomes(shown)
+        return LogPage(tuple(_entry(JobId(row["job"]), row, long) for row in shown), cursor)
+
+    async def _long_outcomes(self, rows: Iterable[asyncpg.Record]) -> dict[str, Outcome]:
+        """Those that were left out, cut: a page of the largest ones would fill the memory (C-11)."""
+        runs = [row["run"] for row in rows if row["long"]]
+        found: dict[str, Outcome] = {}
+        for first in range(0, len(runs), _LONG_AT_ONCE):
+            some = runs[first : first + _LONG_AT_ONCE]
+            read = await self._connections.call(self._sql["outcomes"], some, within=_LONG)
+            found.update((run, decode_entry_outcome(text)) for run, text in read)
+        return found
 
     async def prune(self, before: Instant, most: int) -> int:
         """Forget lines of the log. Answers how many."""
@@ -270,7 +288,9 @@ def _columns(job: Job, ticking: Ticking) -> tuple[object, ...]:
     )
 
 
-def _records(rows: Iterable[asyncpg.Record]) -> list[JobRecord]:
+def _records(
+    rows: Iterable[asyncpg.Record], long: Mapping[str, Outcome] = _NONE_LONG
+) -> list[JobRecord]:
     """Jobs as they were read. One that a newer version wrote may not be understood: it is for its nodes (N-20)."""
     records: list[JobRecord] = []
     for row in rows:
@@ -284,12 +304,12 @@ def _records(rows: Iterable[asyncpg.Record]) -> list[JobRecord]:
         said = decode_text(paused) if paused else ""
         ticking = Ticking(version, next_at, wake_at, claimed_until, since, said)
         recent = _read_pasts(pasts) if pasts else ()
-        last = _entry(job.id, row) if line and row["run"] is not None else None
+        last = _entry(job.id, row, long) if line and row["run"] is not None else None
         records.append(JobRecord(job, ticking, recent, last))
     return records
 
 
-def _entry(job: JobId, row: asyncpg.Record) -> Entry:
+def _entry(job: JobId, row: asyncpg.Record, long: Mapping[str, Outcome]) -> Entry:
     run, reason, state, outcome = row["run"], row["reason"], row["state"], row["outcome"]
     return Entry(
         job,
@@ -304,5 +324,5 @@ def _entry(job: JobId, row: asyncpg.Record) -> Entry:
         row["attempt"] or 0,
         row["started_at"],
         row["finished_at"],
-        None if outcome is None else decode_entry_outcome(outcome),
+        long.get(run) if outcome is None else decode_entry_outcome(outcome),
     )

@@ -326,6 +326,58 @@ begin
 end $$;
 
 
+-- Admits one run and tells with the commit whoever must know of it: the owner of its session, or else all; then with the
+-- number of the run if it is ready, so that one of them can take its session without a search.
+-- That commit does not wait for the disk: whoever acts on it stores that first, which puts the admission on the disk as
+-- well. The caller is answered after a second commit, which does wait. `p_checks`: whether anything may speak against it.
+-- Index: runs_pkey.
+create procedure headway.admit_one_v1(
+    p_node bigint, p_now bigint,
+    p_sessions text[], p_counts integer[], p_claims boolean[],
+    p_s_lanes text[], p_s_agents text[], p_s_ranks bigint[], p_s_ready bigint[], p_s_urgent bigint[],
+    p_ids text[], p_in text[], p_of integer[], p_nth integer[], p_agents text[], p_lanes text[], p_tasks boolean[],
+    p_ranks bigint[], p_ready bigint[], p_deadlines bigint[], p_bodies text[],
+    p_roots text[], p_ancestors text[], p_keys text[], p_more_keys text[],
+    p_run_claims boolean[], p_retries boolean[],
+    p_k_of integer[], p_k_runs text[], p_k_keys text[], p_k_expires bigint[], p_k_idempotency boolean[],
+    p_max bigint, p_max_per_agent bigint, p_full text, p_stopped text,
+    p_checks boolean, p_channels text,
+    inout kind text, inout ord integer, inout owner bigint, inout epoch bigint, inout last_seq bigint, inout said text,
+    inout fresh boolean
+)
+language plpgsql
+as $$
+begin
+    if p_checks then
+        select a.* into kind, ord, owner, epoch, last_seq, said, fresh from headway.admit_checked_v1(
+            p_node, p_now, p_sessions, p_counts, p_claims, p_s_lanes, p_s_agents, p_s_ranks, p_s_ready, p_s_urgent,
+            p_ids, p_in, p_of, p_nth, p_agents, p_lanes, p_tasks, p_ranks, p_ready, p_deadlines, p_bodies,
+            p_roots, p_ancestors, p_keys, p_more_keys, p_run_claims, p_retries,
+            p_k_of, p_k_runs, p_k_keys, p_k_expires, p_k_idempotency, p_max, p_max_per_agent, p_full, p_stopped) a;
+    else
+        select a.* into kind, ord, owner, epoch, last_seq, said, fresh from headway.admit_v1(
+            p_node, p_now, p_sessions, p_counts, p_claims, p_s_lanes, p_s_agents, p_s_ranks, p_s_ready, p_s_urgent,
+            p_ids, p_in, p_of, p_nth, p_agents, p_lanes, p_tasks, p_ranks, p_ready, p_deadlines, p_bodies,
+            p_roots, p_ancestors, p_keys, p_more_keys) a;
+    end if;
+    if kind <> 'session' or owner = p_node then
+        return;
+    end if;
+    if owner is not null then
+        perform pg_notify(p_channels || owner, p_node || ' news');
+    elsif p_s_ready[1] > p_now or p_s_urgent[1] is not null then
+        -- A search also says when it comes due, or must end.
+        perform pg_notify(p_channels || 'all', p_node || ' work');
+    else
+        perform pg_notify(p_channels || 'all', p_node || ' work ' || r.number)
+        from headway.runs r where r.id = p_ids[1];
+    end if;
+    perform set_config('synchronous_commit', 'off', true);
+    commit;
+    perform pg_logical_emit_message(true, 'headway', '');
+end $$;
+
+
 -- The runs of these places in a batch, grouped anew and handed to `admit_v1`.
 create function headway.admit_rest_v1(
     p_stand bigint[], p_node bigint, p_now bigint,
@@ -980,6 +1032,54 @@ begin
                     where s.urgent_at > p_now)
                ),
                null::bigint, null::text, null::integer, null::text, v_more, null::bigint, null::text;
+end $$;
+
+
+-- Takes the sessions of these runs, by their numbers, where they are nobody's and what they have first is for a lane and
+-- an agent given: for a node that knows of nothing else that is ready. Answers as `holdings_v1`.
+-- Indexes: runs_number, sessions_pkey, queue_session, orders_waiting, runs_pkey.
+create function headway.take_v1(
+    p_node bigint, p_until bigint, p_lanes text[], p_agents text[], p_most integer, p_not text[], p_numbers bigint[]
+) returns table (
+    kind text, session text, number bigint, epoch bigint, said text, attempt integer, standing text,
+    orphaned boolean, started_at bigint, cut text
+)
+language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+    v_run record;
+    v_session headway.sessions;
+begin
+    if not headway.lives_v1(p_node) then
+        return;
+    end if;
+    perform set_config('synchronous_commit', 'off', true);
+    for v_run in
+        select r.id, r.session, r.seq, r.body from headway.runs r
+        where r.number = any (p_numbers) order by r.session
+    loop
+        update headway.sessions s
+        set owner = p_node, epoch = nextval('headway.epochs'), lane = null, due_at = null, urgent_at = null
+        where s.key = v_run.session and s.owner is null and s.lane = any (p_lanes) and s.agent = any (p_agents)
+            and s.ready_at <= p_until and s.key <> all (p_not)
+        returning s.* into v_session;
+        continue when not found;
+        if v_session.last_seq = 1 and v_run.seq = 1 then
+            -- Nothing else has come: what there is to tell is known, but for what became of the run.
+            return query
+                select 'session'::text, v_session.key, 1::bigint, v_session.epoch, v_session.memory, null::integer,
+                       null::text, false, null::bigint, null::text;
+            return query
+                select 'place'::text, q.session, q.seq, null::bigint, v_run.body, q.attempt, q.standing, q.orphaned,
+                       q.started_at, q.cut
+                from headway.queue q where q.run = v_run.id;
+        else
+            return query select * from headway.holdings_v1(
+                array[v_session.key], array[-1::bigint], p_most);
+        end if;
+    end loop;
 end $$;
 
 

@@ -26,6 +26,7 @@ create index jobs_settled on headway.jobs (id) where enabled and due_at is null;
 
 -- The log: rows are only added, and deleted when they are forgotten. What became of a run is read from the run.
 -- The unique index is the last line of defence: a firing makes one run (C-5). The BRIN index is for the pruner.
+-- firings_made has all that the next firing asks of the latest ones, which lie far apart in the table.
 create table headway.firings (
     number bigint generated always as identity primary key,
     due_at bigint not null,
@@ -38,7 +39,7 @@ create table headway.firings (
 ) with (autovacuum_vacuum_cost_delay = 0);
 create unique index firings_once on headway.firings (job, due_at) where run is not null;
 create index firings_job on headway.firings (job, number);
-create index firings_made on headway.firings (job, number) where run is not null;
+create index firings_made on headway.firings (job, number) include (run, due_at, at) where run is not null;
 create index firings_at on headway.firings using brin (at) with (pages_per_range = 16);
 
 -- Where the latest message of an agent came from.
@@ -55,37 +56,6 @@ create table headway.texts (
 );
 
 create index outbox_dead on headway.outbox (first_at, id) where dead;
-
-
--- An outcome as the log shows it: of a long one without the reply's data, and with no more of its text than surely holds
--- what is shown (an escape takes up to six characters). The reader cuts it exactly. What PostgreSQL cannot read, such as
--- a NUL in the text, stays as it is.
-create function headway.summary_v1(p_outcome text) returns text
-language plpgsql immutable
-as $$
-declare
-    v_outcome json;
-    v_text text;
-begin
-    if p_outcome is null or octet_length(p_outcome) <= 131072 then
-        return p_outcome;
-    end if;
-    begin
-        v_outcome := p_outcome::json;
-        v_text := v_outcome #> '{reply,text}';
-        if length(v_text) > 120000 then
-            v_text := substring(left(v_text, 120000) from '^(?:[^\\]|\\u[0-9a-fA-F]{4}|\\[^u])*') || '"';
-        end if;
-        return json_strip_nulls(json_build_object(
-            'state', v_outcome -> 'state', 'reason', v_outcome -> 'reason', 'error', v_outcome -> 'error',
-            'into', v_outcome -> 'into', 'tokens_in', v_outcome -> 'tokens_in',
-            'tokens_out', v_outcome -> 'tokens_out',
-            'reply', case when v_outcome -> 'reply' is not null then json_build_object(
-                'text', v_text::json, 'attachments', v_outcome #> '{reply,attachments}') end))::text;
-    exception when data_exception then
-        return p_outcome;
-    end;
-end $$;
 
 
 -- The latest runs of a job that are still known, the newest first, as JSON: the reader makes them of it at once. One row,

@@ -35,9 +35,12 @@ left join (select a.node, count(*) as count from headway.attempts a group by a.n
 order by n.id;
 
 -- name: known_runs
--- Runs that are kept already, and who decides for their sessions. Indexes: runs_pkey, sessions_pkey.
+-- Runs that are kept already, and who decides for their sessions. What is written makes the commit wait for the disk, and
+-- so for the runs: the call that kept them may have been broken off before they were there.
+-- Indexes: runs_pkey, sessions_pkey.
+with flushed as materialized (select pg_logical_emit_message(true, 'headway', '') as at)
 select r.id, r.seq, e.outcome, s.owner, s.epoch, s.memory
-from headway.runs r left join headway.endings e on e.run = r.id left join headway.sessions s on s.key = r.session
+from flushed cross join headway.runs r left join headway.endings e on e.run = r.id left join headway.sessions s on s.key = r.session
 where r.id = any ($1::text[]);
 
 -- name: slots_wanted

@@ -27,16 +27,18 @@ with removed as (delete from headway.jobs j where j.id = $3 returning j.id)
 select case when $1::text is not null then pg_notify($1, $2) end from removed;
 
 -- name: jobs
--- Jobs by agent and name: the columns as `due_jobs_v1` answers them, and the latest line of each whose run has ended.
+-- Jobs by agent and name: the columns as `due_jobs_v1` answers them, and the latest line of each whose run has ended,
+-- with its outcome unless that is long.
 -- Indexes: jobs_pkey or jobs_name; those of `recent_v1`; firings_made and endings_pkey for the line.
 select j.due_at, j.version, j.next_at, j.wake_at, j.claimed_until, j.since, j.enabled, j.paused, j.body, r.pasts,
        l.number, l.line_due_at, l.kind, l.at, l.run, l.reason, l.count, l.state, l.attempt, l.started_at,
-       l.finished_at, l.outcome, j.agent, j.name
+       l.finished_at, l.outcome, l.long, j.agent, j.name
 from (select * from headway.jobs j where {wanted}) j
 cross join lateral headway.recent_v1(j.id, $1) r
 left join lateral (
     select f.number, f.due_at as line_due_at, f.kind, f.at, f.run, f.reason, f.count, e.state, e.attempt,
-           e.started_at, e.finished_at, headway.summary_v1(e.outcome) as outcome
+           e.started_at, e.finished_at, octet_length(e.outcome) > 65536 as long,
+           case when octet_length(e.outcome) <= 65536 then e.outcome end as outcome
     from headway.firings f join headway.endings e on e.run = f.run
     where f.job = j.id and f.run is not null order by f.number desc limit 1
 ) l on true
@@ -50,12 +52,13 @@ cross join lateral headway.recent_v1(j.id, $1) r
 order by j.id;
 
 -- name: job_log
--- Lines from a number downwards, of one job or of all, with what became of their runs.
+-- Lines from a number downwards, of one job or of all, with what became of their runs, but no long outcomes.
 -- Indexes: firings_job or firings_pkey; endings_pkey; queue_run and attempts_pkey for runs that have not ended.
 select f.job, f.number, f.due_at as line_due_at, f.kind, f.at, f.run, f.reason, f.count,
        coalesce(e.state, case when a.run is not null then 'running' else q.state end) as state,
        coalesce(e.attempt, a.attempt, q.attempt) as attempt, coalesce(e.started_at, a.started_at) as started_at,
-       e.finished_at, headway.summary_v1(e.outcome) as outcome
+       e.finished_at, octet_length(e.outcome) > 65536 as long,
+       case when octet_length(e.outcome) <= 65536 then e.outcome end as outcome
 from (
     select * from headway.firings f where f.number <= $1 and {wanted} order by f.number desc limit $2
 ) f

@@ -25,11 +25,11 @@ delete from headway.outbox o where o.id = $1;
 
 -- name: deliver_again
 -- Index: outbox_pkey.
-update headway.outbox o set due_at = $2, tries = o.tries + 1, error = $3 where o.id = $1;
+update headway.outbox o set due_at = $2, tries = $4, error = $3 where o.id = $1;
 
 -- name: dead_letter
 -- Index: outbox_pkey.
-update headway.outbox o set dead = true, tries = o.tries + 1, error = $2 where o.id = $1;
+update headway.outbox o set dead = true, tries = $3, error = $2 where o.id = $1;
 
 -- name: tell
 select pg_notify(n.channel, n.payload) from unnest($1::text[], $2::text[]) as n(channel, payload);
