@@ -139,7 +139,7 @@ MEANINGS: Mapping[str, str] = {
     "SubmitOptions.on_repeat": (
         "What a repeated key gives if the first run did not succeed: its outcome, or another try."
     ),
-    "JobFields.cron": "It fires when the wall clock of `tz` matches; also `@daily` and the like, and `@every 10m`.",
+    "JobFields.cron": "It fires when the wall clock of `tz` matches; also `@daily`, `@every 10m`.",
     "JobFields.every": "It fires after each period, counted from when the job was made, without drift.",
     "JobFields.at": "It fires once: at what a person means, at a `datetime`, or after a `timedelta`.",
     "JobFields.schedule": "One of these as a value, or as it stands in JSON.",
@@ -148,7 +148,7 @@ MEANINGS: Mapping[str, str] = {
     "JobOptions.function": "The name of a function (`hw.function`): what it returns is what the agent is told.",
     "JobOptions.tz": "The time zone that the schedule means.",
     "JobOptions.lane": "The lane that its runs count in.",
-    "JobOptions.session": "`isolated`: a fresh one for each firing; `job`: one for all; else a session's key.",
+    "JobOptions.session": "`isolated`: a fresh one for each firing; `job`: one for all; else a key.",
     "JobOptions.timeout": "The bound on each attempt.",
     "JobOptions.retries": "How often an attempt that failed is tried again.",
     "JobOptions.max_attempts": "Attempts in all, where crashes or drains cut some.",
@@ -158,7 +158,7 @@ MEANINGS: Mapping[str, str] = {
     "JobOptions.misfire_window": "What was missed longer ago is never made up for.",
     "JobOptions.stagger": "Each firing is later by a part of this that a hash of the job's id decides.",
     "JobOptions.deliver": "Where the reply goes.",
-    "JobOptions.delete_after_run": "Whether the job goes after it ran well. None: only if it fires once.",
+    "JobOptions.delete_after_run": "Whether the job goes when it has run well.",
     "JobOptions.gate": "A function or a command that is asked first whether to wake the agent (X-7).",
     "JobOptions.enabled": "Whether it fires at all.",
     "HeartbeatOptions.every": "How often the agent is woken.",
@@ -171,7 +171,7 @@ MEANINGS: Mapping[str, str] = {
     "HeartbeatOptions.checklist": "The path of HEARTBEAT.md; without one its text is kept in the store.",
     "HeartbeatOptions.ack_max_chars": "So many characters beside HEARTBEAT_OK are still silence (H-3).",
     "HeartbeatOptions.lane": "The lane that its runs count in.",
-    "HeartbeatOptions.session": "`main`: the agent's own; `isolated`: a fresh one each time; else a session's key.",
+    "HeartbeatOptions.session": "`main`: the agent's own; `isolated`: a fresh one each time; else a key.",
     "HeartbeatOptions.timeout": "The bound on each attempt.",
 }
 
@@ -223,9 +223,8 @@ _RUN_INTRO = """\
 
 _JOB_INTRO = """\
 `hw.jobs.add(name, agent, ...)` takes one of `cron`, `every`, `at` and `schedule`, one of `text`, `command` and
-`function`, and any of the rest. `@hw.cron`, `@hw.every` and `@hw.at` take their schedule first, and the function below
-them is the one that is asked. `hw.jobs.edit(job, ...)` takes the same, `name` and `agent` too, and changes what it
-names."""
+`function`, and any of the rest. `@hw.cron`, `@hw.every` and `@hw.at` take their schedule first, and ask the
+function below them. `hw.jobs.edit(job, ...)` takes the same, `name` and `agent` too, and changes what it names."""
 
 _HEARTBEAT_INTRO = "`hw.heartbeat(agent, ...)` and `hw.heartbeats.set(agent, ...)` take these."
 
@@ -428,7 +427,7 @@ def _shown(value: object, kind: str) -> str:
             return "none"
         case bool():
             return f"`{value}`"
-        case int() if kind.startswith(("Span", "Length")):
+        case int() if kind.startswith(("Span", "Length", "Annotated[Span")):
             return f"`{span_text(value)}`"
         case Word():
             return f"`{value.value}`"

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 from headway import Headway, Settings, Turn
 from headway.model.job import Entry
 from headway.model.time import DAY, SECOND, Instant, Span, as_datetime, instant_of
+from headway.ports import DueJobs
 from tests.postgres import fresh_url
 
 STORES = ("memory", "sqlite", "postgres")
@@ -82,6 +83,8 @@ class World:
         self.diary = Diary()
         self.nodes: list[Headway] = []
         self._stack = stack
+        self._idle = asyncio.Condition()
+        self._idle_at: dict[Headway, Instant] = {}
 
     def program(self, settings: Settings = SETTINGS) -> Headway:
         """A program that is not started yet."""
@@ -92,6 +95,7 @@ class World:
     async def start(self, hw: Headway | None = None) -> Headway:
         hw = self.program() if hw is None else hw
         await hw.start()
+        self._watch(hw)
         self._stack.push_async_callback(hw.close, 0)
         self.nodes.append(hw)
         return hw
@@ -107,6 +111,31 @@ class World:
         engine._fail(RuntimeError("killed"))
         await engine._store.close()
         hw._engine = None
+
+    def _watch(self, hw: Headway) -> None:
+        """Note at which instants its timekeeper has found nothing to do."""
+        store = hw.engine._store
+        due_jobs = store.due_jobs
+
+        async def watched(now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
+            due = await due_jobs(now, most, abilities)
+            if not due.jobs:
+                async with self._idle:
+                    self._idle_at[hw] = now
+                    self._idle.notify_all()
+            return due
+
+        store.due_jobs = watched  # type: ignore[method-assign]
+
+    async def pass_to(self, to: datetime) -> None:
+        """It is that time, and all timekeepers have seen that nothing is due, or is due no longer."""
+        self._idle_at.clear()
+        self.set(to)
+        at = instant_of(to, "to")
+        async with asyncio.timeout(WITHIN_S), self._idle:
+            await self._idle.wait_for(
+                lambda: all(0 <= self._idle_at.get(hw, 0) - at < SECOND for hw in self.nodes)
+            )
 
     def set(self, to: datetime) -> None:
         """It is that time now, and the timekeepers wake as they would have by themselves."""

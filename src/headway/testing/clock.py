@@ -71,7 +71,9 @@ class _JumpingSelector(selectors.DefaultSelector):
         if self._loop.threads_at_work():
             return self._wait_for_threads()
         self._stands_since_s = None
-        if self._loop.tell_quiet():
+        # A thread may have told the loop something since, and only then have ended or begun to wait.
+        ready = super().select(0)
+        if ready or self._loop.tell_quiet():
             return ready
         if timeout is None:
             raise TimeStandsStill("nothing is scheduled, and every task waits for something else")
