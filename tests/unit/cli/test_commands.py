@@ -20,7 +20,7 @@ def told() -> subprocess.CompletedProcess[str]:
 def test_help_names_every_command_and_says_where_to_begin() -> None:
     ran = headway("--help")
     assert ran.returncode == 0
-    for command in ("demo", "worker", "nodes", "db"):
+    for command in ("demo", "worker", "jobs", "heartbeat", "nodes", "db"):
         assert command in ran.stdout
     assert "New here? Run: headway demo" in ran.stdout
 

@@ -9,6 +9,7 @@ import typer
 from headway.cli.exits import errors_told
 from headway.cli.heartbeat.options import Agent
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.job import JobRecord
@@ -42,15 +43,15 @@ def checklist(
             run(_write(store, agent, text))
         shown = run(_read(store, agent)) if text is None else text
     if as_json:
-        print(json_of({"agentId": agent, "checklist": shown}))
+        print_all(json_of({"agentId": agent, "checklist": shown}))
     elif text is not None:
-        print(f"the checklist of {agent} is written")
+        print_all(f"the checklist of {agent} is written")
     elif shown is None:
-        print(
+        print_all(
             f"{agent} has no checklist; write one: headway heartbeat checklist {agent} --set FILE"
         )
     else:
-        print(shown, end="" if shown.endswith("\n") else "\n")
+        print_all(shown, end="" if shown.endswith("\n") else "\n")
 
 
 async def read_checklist(store: "Store", record: "JobRecord | None", agent: str = "") -> str | None:

@@ -8,6 +8,7 @@ from headway.cli.exits import errors_told
 from headway.cli.heartbeat.options import Agent
 from headway.cli.jobs.rm import confirmed
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 
 def rm(
@@ -28,9 +29,9 @@ def rm(
     with errors_told():
         removed = run(_remove(store, agent, sure=yes or as_json))
     if as_json:
-        print(json_of({"removed": agent}))
+        print_all(json_of({"removed": agent}))
     else:
-        print(f"{agent} has no heartbeat any more" if removed else "nothing was removed")
+        print_all(f"{agent} has no heartbeat any more" if removed else "nothing was removed")
 
 
 async def _remove(url: str, agent: str, *, sure: bool) -> bool:

@@ -8,6 +8,7 @@ import typer
 from headway.cli.exits import errors_told
 from headway.cli.jobs.options import ShownIn
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.views import JobView
@@ -37,11 +38,11 @@ def status(
             return
         views = run(_read(store))
     if as_json:
-        print(json_of([telling.heartbeat_json(view) for view in views]))
+        print_all(json_of([telling.heartbeat_json(view) for view in views]))
         return
     from headway.cli.opening import wall_now
 
-    print(telling.heartbeats_table(views, wall_now(), zone))
+    print_all(telling.heartbeats_table(views, wall_now(), zone))
 
 
 def tell(view: "JobView", checklist: str | None, zone: str | None = None, *, as_json: bool) -> None:
@@ -51,9 +52,9 @@ def tell(view: "JobView", checklist: str | None, zone: str | None = None, *, as_
     from headway.cli.opening import wall_now
 
     if as_json:
-        print(json_of(telling.heartbeat_json(view)))
+        print_all(json_of(telling.heartbeat_json(view)))
     else:
-        print(telling.heartbeat_lines(view, checklist, wall_now(), zone))
+        print_all(telling.heartbeat_lines(view, checklist, wall_now(), zone))
 
 
 async def _read(url: str) -> "Sequence[JobView]":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from headway.cli.exits import errors_told
 from headway.cli.heartbeat.options import Agent
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.time import Instant
@@ -23,9 +24,9 @@ def wake(agent: Agent, *, store: StoreUrl, as_json: AsJson = False) -> None:
     with errors_told():
         at = run(_wake(store, agent))
     if as_json:
-        print(json_of({"agentId": agent, "wakeAt": moment(at)}))
+        print_all(json_of({"agentId": agent, "wakeAt": moment(at)}))
     else:
-        print(f"{agent} is woken as soon as a node looks: headway heartbeat log {agent}")
+        print_all(f"{agent} is woken as soon as a node looks: headway heartbeat log {agent}")
 
 
 async def _wake(url: str, agent: str) -> "Instant | None":

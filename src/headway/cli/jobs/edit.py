@@ -111,7 +111,11 @@ def _patch(fields: dict[str, object], reset: list[str]) -> dict[str, object]:
 async def _edit(url: str, named: str, patch: dict[str, object]) -> "JobView":
     from headway.cli.jobs.finding import find
     from headway.cli.opening import asking
+    from headway.model.errors import InvalidInput
 
     async with asking(url) as headway:
         found = await find(headway.engine.jobs, named)
+        if found.job.heartbeat is not None:
+            what = f"a job; for a heartbeat: headway heartbeat set {found.job.agent}"
+            raise InvalidInput("JOB", named, what)
         return await headway.jobs.edit(found.job.id, **cast("JobPatch", patch))

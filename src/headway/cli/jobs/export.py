@@ -6,6 +6,7 @@ import typer
 
 from headway.cli.exits import errors_told
 from headway.cli.options import StoreUrl
+from headway.cli.printing import print_all
 
 
 def export(
@@ -23,7 +24,7 @@ def export(
 
     with errors_told():
         text = run(_export(store, agent))
-    print(text, end="")
+    print_all(text, end="")
 
 
 async def _export(url: str, agent: str | None) -> str:

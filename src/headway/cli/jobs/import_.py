@@ -9,6 +9,7 @@ import typer
 from headway.cli.exits import EXIT_CODES, REFUSED, errors_told
 from headway.cli.jobs.options import COMMAND_AGENT
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.jobs import Loaded
@@ -161,16 +162,15 @@ def _tell(read: Read, loaded: "Loaded | None", *, as_json: bool) -> None:
                 "changed": [job_json(view) for view in loaded.changed],
             }
         problems = [problem._asdict() for problem in read.problems]
-        print(json_of({**told, "problems": problems}))
+        print_all(json_of({**told, "problems": problems}))
         return
-    if loaded is None:
-        for name in read.names:
-            print(f"would take {one_line(name)}")
-    else:
-        for verb, views in (("added", loaded.added), ("replaced", loaded.changed)):
-            for view in views:
-                print(f"{verb} {view.agent}/{one_line(view.name)} ({view.id})")
-    if not read.names:
-        print("no job can be taken from it")
+    lines = [f"would take {one_line(name)}" for name in read.names]
+    if loaded is not None:
+        lines = [
+            f"{verb} {view.agent}/{one_line(view.name)} ({view.id})"
+            for verb, views in (("added", loaded.added), ("replaced", loaded.changed))
+            for view in views
+        ]
+    print_all("\n".join(lines or ["no job can be taken from it"]))
     for problem in read.problems:
         typer.echo(one_line(str(problem)), err=True)

@@ -1,6 +1,7 @@
 """`headway jobs list`: what there is, when it fires next, and how it went."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from headway.cli.exits import errors_told
 from headway.cli.jobs.options import Cursor, Limit, ShownIn
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.views import JobView
@@ -37,11 +39,11 @@ def list_jobs(
         zone = None if zone is None else zone_name(zone, "--tz")
         found, more = run(_read(store, agent, limit, cursor, everything))
     if as_json:
-        print(json_of({"jobs": [job_json(view) for view in found], "cursor": more}))
+        print_all(json_of({"jobs": [job_json(view) for view in found], "cursor": more}))
         return
-    print(jobs_table(found, wall_now(), zone))
+    print_all(jobs_table(found, wall_now(), zone))
     if more:
-        typer.echo(f"there are more: --cursor {more}, or --all", err=True)
+        typer.echo(f"there are more: --cursor {quote(more)}, or --all", err=True)
 
 
 async def _read(

@@ -1,6 +1,7 @@
 """`headway jobs log`: what has become of the firings."""
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from headway.cli.exits import errors_told
 from headway.cli.jobs.options import Cursor, Limit, ShownIn
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.job import Entry, Job
@@ -59,11 +61,11 @@ def tell(
 
     if as_json:
         entries = [telling.entry_json(entry) for entry in page.entries]
-        print(telling.as_json({"entries": entries, "cursor": page.cursor}))
+        print_all(telling.as_json({"entries": entries, "cursor": page.cursor}))
         return
-    print(telling.log_table(page.entries, jobs, wall_now(), zone, with_job=with_job))
+    print_all(telling.log_table(page.entries, jobs, wall_now(), zone, with_job=with_job))
     if page.cursor:
-        typer.echo(f"there are more: --cursor {page.cursor}", err=True)
+        typer.echo(f"there are more: --cursor {quote(page.cursor)}", err=True)
 
 
 async def _read(

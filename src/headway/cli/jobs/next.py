@@ -6,6 +6,7 @@ import typer
 
 from headway.cli.exits import errors_told
 from headway.cli.options import AsJson
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.schedule import Schedule
@@ -136,9 +137,7 @@ def _tell(plan: Plan, now: "Instant", *, as_json: bool) -> None:
     schedule, firings, shown_in, late = plan
     if as_json:
         told = [telling.firing_json(schedule, at, shown_in, late) for at in firings]
-        print(telling.as_json({"schedule": telling.schedule_text(schedule), "firings": told}))
+        print_all(telling.as_json({"schedule": telling.schedule_text(schedule), "firings": told}))
         return
-    for at in firings:
-        print(telling.firing_text(schedule, at, shown_in, now, late))
-    if not firings:
-        print("it does not fire any more")
+    lines = [telling.firing_text(schedule, at, shown_in, now, late) for at in firings]
+    print_all("\n".join(lines or ["it does not fire any more"]))

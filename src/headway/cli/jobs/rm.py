@@ -7,6 +7,7 @@ import typer
 from headway.cli.exits import errors_told
 from headway.cli.jobs.options import JobName
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.job import Job
@@ -30,11 +31,11 @@ def rm(
     with errors_told():
         removed = run(_remove(store, job, sure=yes or as_json))
     if as_json:
-        print(telling.as_json({"removed": None if removed is None else removed.id}))
+        print_all(telling.as_json({"removed": None if removed is None else removed.id}))
     elif removed is None:
-        print("nothing was removed")
+        print_all("nothing was removed")
     else:
-        print(f"removed; its log stays: headway jobs log {removed.id}")
+        print_all(f"removed; its log stays: headway jobs log {removed.id}")
 
 
 async def _remove(url: str, named: str, *, sure: bool) -> "Job | None":

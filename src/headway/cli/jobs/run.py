@@ -7,6 +7,7 @@ import typer
 from headway.cli.exits import BROKEN, EXIT_CODES, errors_told
 from headway.cli.jobs.options import JobName
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.outcome import Outcome
@@ -38,13 +39,13 @@ def run_job(
         run_id, outcome = run(_fire(store, job, only_if_due=if_due, wait=wait))
     if as_json:
         told = None if outcome is None else telling.outcome_json(outcome)
-        print(telling.as_json({"runId": run_id, "outcome": told}))
+        print_all(telling.as_json({"runId": run_id, "outcome": told}))
     elif run_id is None:
-        print("not due: nothing was fired")
+        print_all("not due: nothing was fired")
     elif outcome is None:
-        print(f"fired: run {run_id}")
+        print_all(f"fired: run {run_id}")
     elif outcome.ok:
-        print(outcome.text)
+        print_all(outcome.text)
     else:
         detail = f": {outcome.error}" if outcome.error else ""
         typer.echo(

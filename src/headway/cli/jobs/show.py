@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from headway.cli.exits import errors_told
 from headway.cli.jobs.options import JobName, ShownIn
 from headway.cli.options import AsJson, StoreUrl
+from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.model.views import JobView
@@ -27,9 +28,9 @@ def tell(view: "JobView", zone: str | None = None, *, as_json: bool) -> None:
     from headway.cli.opening import wall_now
 
     if as_json:
-        print(telling.as_json(telling.job_json(view)))
+        print_all(telling.as_json(telling.job_json(view)))
     else:
-        print(telling.job_lines(view, wall_now(), zone))
+        print_all(telling.job_lines(view, wall_now(), zone))
 
 
 async def _read(url: str, named: str) -> "JobView":

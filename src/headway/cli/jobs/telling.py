@@ -18,10 +18,12 @@ from headway.model.run import JobId, Route
 from headway.model.schedule import UTC_ZONE, At, Schedule
 from headway.model.time import DAY, MILLISECOND, Instant, instant_text, span_text
 from headway.model.views import JobView
+from headway.model.words import HeartbeatSkip
 
 NOTHING = "-"
 _FIRINGS = 3
 _LONGEST_CELL = 60
+_SKIPS = frozenset(HeartbeatSkip)
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -182,7 +184,7 @@ def log_table(
             _outcome_text(entry),
             str(entry.attempts) if entry.run_id else NOTHING,
             _tokens(entry.outcome),
-            one_line(entry.reason or _what(entry.outcome), _LONGEST_CELL),
+            one_line(_what(entry), _LONGEST_CELL),
         )
         for entry in entries
     ]
@@ -317,5 +319,7 @@ def _tokens(outcome: Outcome | None) -> str:
     return f"{outcome.tokens_in}/{outcome.tokens_out}"
 
 
-def _what(outcome: Outcome | None) -> str:
-    return "" if outcome is None else outcome.error or outcome.text
+def _what(entry: Entry) -> str:
+    if entry.reason:
+        return entry.reason.replace("_", " ") if entry.reason in _SKIPS else entry.reason
+    return "" if entry.outcome is None else entry.outcome.error or entry.outcome.text
