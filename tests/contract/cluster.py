@@ -9,6 +9,7 @@ from headway.model.places import Holding
 from headway.model.run import Run, SessionKey
 from headway.model.views import NodeView
 from headway.ports import Admission, Granted, Hint, Peer, Renewal
+from headway.store.postgres import PostgresStore
 from headway.testing import VirtualClock
 from tests.contract.world import Maker, Suite, World, ask
 
@@ -54,6 +55,9 @@ class Node(World):
     async def begin(self) -> None:
         await self.store.open(self.hear)
         self.node = await self.store.enlist(self.name, self.settings.lease)
+        if isinstance(self.store, PostgresStore):
+            async with asyncio.timeout(_HINT_WITHIN_S):
+                await self.store._hints.working.wait()
 
     async def heard(self, hint: Hint) -> None:
         """Wait for this hint; all that was heard until then is forgotten."""

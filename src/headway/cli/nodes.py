@@ -31,21 +31,10 @@ def nodes(
 
 
 async def _read(url: str) -> "Sequence[NodeView]":
-    from headway.model.errors import StoreRefused
-    from headway.wiring import open_store
+    from headway.cli.opening import reading
 
-    store = open_store(url)
-    status = await store.status()
-    if status.pending:
-        # Opening would migrate, and reading never writes (D-8).
-        raise StoreRefused(
-            status.store, "it is not up to date", "run `headway db migrate` or start a node first"
-        )
-    await store.open()
-    try:
+    async with reading(url) as store:
         return await store.nodes()
-    finally:
-        await store.close()
 
 
 def _as_text(found: "Sequence[NodeView]") -> str:

@@ -25,6 +25,8 @@ _LOOKS_AHEAD = 2
 _WIDEST_BACKLOG = 4
 """At most so many times a lane's width is claimed beyond its free slots, where the work is short."""
 _LEAST_PAUSE_S = 0.001
+_TAKEN_AT_ONCE = 10
+"""Sessions and runs that are taken in before the loop goes on with something else."""
 _MAY_STILL_COMMIT = 16 * SECOND
 """How long a call whose answer was given up may still take effect in the database."""
 
@@ -240,6 +242,16 @@ class Claims:
         releasing = self._scribe.releasing
         self._scribe.given_back = {key: epoch for key, (epoch, _) in releasing.items()}
 
+    async def _accept_all(self, holdings: Iterable[Holding]) -> None:
+        """A few at a time: what the store has answered meanwhile is carried out in between."""
+        taken = 0
+        for holding in holdings:
+            if taken >= _TAKEN_AT_ONCE:
+                taken = 0
+                await asyncio.sleep(0)
+            self._accept(holding)
+            taken += 1 + len(holding.places)
+
     def _accept(self, holding: Holding) -> None:
         """An answer about a session that left the kernel meanwhile may be older than that: ask again."""
         key = holding.session
@@ -274,8 +286,7 @@ class Claims:
         self._more = claims.more
         self._left_out = {name for name, lane in lanes.items() if lane.settings.width} - room.keys()
         self._backlog = self._more or bool(self._left_out)
-        for holding in claims.holdings:
-            self._accept(holding)
+        await self._accept_all(claims.holdings)
         if claims.holdings and claims.more:
             self.room_made()
 

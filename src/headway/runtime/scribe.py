@@ -2,9 +2,9 @@
 
 Everything else only tells the kernel and wakes the scribe. So what happens in one turn of the event loop is stored
 as one batch, and nothing is acted on before it is stored. Where the store can take several batches at once the
-scribe has as many hands, and uses them when there is much to store: each session belongs to one of them, so its
-actions are stored in their order, while batches of other sessions are under way. While the store cannot be reached
-a batch is kept and tried again (D-9): nothing is decided anew, nothing is forgotten.
+scribe has as many hands, and uses them when there is much to store: what a hand stores of a session no other hand
+overtakes, so the actions of each session are stored in their order, while batches of other sessions are under way.
+While the store cannot be reached a batch is kept and tried again (D-9): nothing is decided anew or forgotten.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _WORTH_ANOTHER_HAND = 120
 """A batch costs something whatever is in it: only one with so many actions is worth being split."""
+_WORTH_A_BATCH = 40
+"""With so many actions a hand begins while another one is at work; fewer wait, and go with what comes then."""
 
 
 class Scribe:
@@ -61,7 +63,8 @@ class Scribe:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Instant | None = None
         self._hands: list[_Hand] = []
-        self._hands_used = 1
+        self._pending: list[Action] = []
+        """What no hand has taken yet."""
         self._resting: list[asyncio.Future[None]] = []
         self._kept_idle = 0
         self.releasing: dict[SessionKey, tuple[int, int]] = {}
@@ -108,8 +111,7 @@ class Scribe:
     def forget(self) -> None:
         """Nothing that was decided counts any more."""
         self._kernel.take_actions()
-        for hand in self._hands:
-            hand.pending.clear()
+        self._pending.clear()
         self.releasing.clear()
         self.kept.clear()
 
@@ -159,7 +161,7 @@ class Scribe:
 
     @property
     def _busy(self) -> bool:
-        return any(hand.pending or hand.storing for hand in self._hands)
+        return bool(self._pending) or any(hand.storing for hand in self._hands)
 
     async def _write(self, loop: asyncio.AbstractEventLoop) -> None:
         """Store what was decided, carry it out, sleep until there is more."""
@@ -190,50 +192,56 @@ class Scribe:
         if actions:
             if self._store.durable:
                 self._note_releases(actions)
-            self._share_out(actions)
+            self._pending += actions
+            self._wake_a_hand()
         return bool(actions)
 
-    def _share_out(self, actions: Sequence[Action]) -> None:
-        """All actions of a session under one epoch go to the same hand; what is not stored needs no order."""
-        if self._hands_used > 1 and len(actions) < _WORTH_ANOTHER_HAND // 2 and not self._busy:
-            self._hands_used = 1
-        if self._hands_used == 1:
-            self._hands[0].pending += actions
-            self._hands[0].wake()
-            return
-        self._split(actions)
-
-    def _split(self, actions: Sequence[Action]) -> None:
-        hands = self._hands
-        count = len(hands)
-        for action in actions:
-            if type(action) is Start or type(action) is Finish:
-                hands[action.epoch % count].pending.append(action)
-            else:
-                hands[epoch_of(action) % count].pending.append(action)
-        for hand in hands:
-            hand.wake()
+    def _wake_a_hand(self) -> None:
+        for hand in self._hands:
+            if hand.nudge is not None:
+                hand.wake()
+                return
 
     async def _write_with(self, hand: "_Hand", loop: asyncio.AbstractEventLoop) -> None:
-        """Store and have carried out what falls to one hand."""
+        """Store and have carried out what one hand may take, batch by batch."""
         while True:
-            if self._hands_used == 1 and len(hand.pending) >= _WORTH_ANOTHER_HAND:
-                # Nothing is under way just now, so every session may change hands.
-                self._hands_used = len(self._hands)
-                actions, hand.pending = hand.pending, []
-                self._split(actions)
-            actions, hand.pending = hand.pending, []
-            if actions:
-                hand.storing = True
+            if actions := self._next_batch():
+                hand.storing = {_epoch_of(action) for action in actions}
+                hand.size = len(actions)
                 await self._keep(actions)
                 # What has just begun may end at once: that goes into the next batch, not into one of its own.
                 await asyncio.sleep(0)
-                hand.storing = False
+                hand.storing, hand.size = set(), 0
                 self._take_over()
                 self.wake()
             else:
                 hand.nudge = loop.create_future()
                 await hand.nudge
+
+    def _next_batch(self) -> list[Action]:
+        """What a hand that is free shall store now; nothing, if that had better wait for another hand."""
+        batch = pending = self._pending
+        under_way = [hand.storing for hand in self._hands if hand.storing]
+        if under_way:
+            if len(pending) < _WORTH_A_BATCH:
+                return []
+            # One epoch is one session's: of those that another hand has, what comes next must wait.
+            taken = frozenset().union(*under_way)
+            batch = [action for action in pending if _epoch_of(action) not in taken]
+            if len(batch) < _WORTH_A_BATCH:
+                return []
+        if len(self._hands) > 1 and len(batch) >= _WORTH_ANOTHER_HAND:
+            # All hands about the same: then one puts together what comes next while another one is waited for.
+            share = (len(pending) + sum(hand.size for hand in self._hands)) // len(self._hands)
+            mine = {_epoch_of(action) for action in batch[:share]}
+            batch = [action for action in batch if _epoch_of(action) in mine]
+            self._wake_a_hand()
+        if len(batch) == len(pending):
+            self._pending = []
+        else:
+            mine = {_epoch_of(action) for action in batch}
+            self._pending = [action for action in pending if _epoch_of(action) not in mine]
+        return batch
 
     async def _keep(self, actions: Sequence[Action]) -> None:
         recorded = await self._record(actions)
@@ -327,11 +335,13 @@ class Scribe:
 
 
 class _Hand:
-    """Stores the actions of its sessions, one batch after the other."""
+    """Stores one batch after the other."""
 
     def __init__(self) -> None:
-        self.pending: list[Action] = []
-        self.storing = False
+        self.storing: set[int] = set()
+        """The epochs under which it stores something just now."""
+        self.size = 0
+        """And how many actions that is."""
         self.nudge: asyncio.Future[None] | None = None
         self.task: asyncio.Task[None] | None = None
 
@@ -339,6 +349,13 @@ class _Hand:
         nudge, self.nudge = self.nudge, None
         if nudge is not None and not nudge.done():
             nudge.set_result(None)
+
+
+def _epoch_of(action: Action) -> int:
+    # Nearly all are of these kinds, and each is asked several times.
+    if type(action) is Start or type(action) is Finish:
+        return action.epoch
+    return epoch_of(action)
 
 
 def without_lost(

@@ -46,6 +46,7 @@ def test_n10_a_next_start_is_stored_with_or_after_the_outcome_before_it(
     writers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scribe, "_WORTH_ANOTHER_HAND", 2)
+    monkeypatch.setattr(scribe, "_WORTH_A_BATCH", 1)
 
     @virtual_time
     async def main() -> None:

@@ -197,6 +197,7 @@ async def test_n16_what_is_no_number_is_a_plain_hint() -> None:
     async with nodes("a", "b") as (a, b):
         await a.listens()
         hints = a.store._hints
+        assert hints.offered() is None
         for said in ("7", "8"):
             hints._heard(f"{b.number} work {said}")
         assert hints.offered() == [7, 8]

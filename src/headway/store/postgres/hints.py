@@ -153,18 +153,17 @@ class Hints:
     async def _listen(self) -> None:
         """Keep one connection that listens, for as long as the store is open."""
         pause = _FIRST_PAUSE
-        first = True
         while True:
             try:
                 connection = await self._connections.direct()
             except Unavailable:
-                first = False
+                """Not now."""
             else:
                 try:
                     if await is_pooled(connection):
                         self._pass_on(Hint.ALL)
                         return
-                    await self._attend(connection, first=first)
+                    await self._attend(connection)
                 except (Unavailable, *ANY):
                     """The connection broke: the next one begins with a look at everything."""
                 finally:
@@ -172,11 +171,10 @@ class Hints:
                 if self.working.is_set():
                     self.working.clear()
                     pause = _FIRST_PAUSE
-                first = False
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _attend(self, connection: asyncpg.Connection, *, first: bool) -> None:
+    async def _attend(self, connection: asyncpg.Connection) -> None:
         broken = asyncio.Event()
 
         def ended(_: asyncpg.Connection) -> None:
@@ -196,8 +194,8 @@ class Hints:
             if not self.working.is_set():
                 await self._ping()
                 self.working.set()
-                if not first:
-                    self._pass_on(Hint.ALL)
+                # What was told before somebody listened is found by a look at everything.
+                self._pass_on(Hint.ALL)
             try:
                 async with asyncio.timeout(_CHECK_EVERY):
                     await self._changed.wait()
