@@ -14,6 +14,10 @@ ISOLATED = "isolated"
 """The session target that makes a fresh session for every firing."""
 JOB = "job"
 """The session target that keeps one session for all firings of the job."""
+GATE = "gate"
+"""What a job needs whose gate any node can ask."""
+CHECKLIST = "checklist"
+"""What a heartbeat needs whose checklist any node can read."""
 MAX_RECENT = 20
 """How many of its latest runs a job is judged by; if all are unfinished, further firings are skipped."""
 MAX_SUMMARY = 16 * 1024
@@ -60,11 +64,11 @@ class Job(Value, frozen=True):
 
     @property
     def needs(self) -> str:
-        """What a node must have to look for it; empty: any node will do."""
-        if self.gate is not None and self.gate.function:
-            return f"function:{self.gate.function}"
-        if self.heartbeat is not None and self.heartbeat.checklist:
-            return f"agent:{self.agent}"
+        """What a node must have that looks for it; empty: nobody need look."""
+        if self.heartbeat is not None:
+            return f"agent:{self.agent}" if self.heartbeat.checklist else CHECKLIST
+        if self.gate is not None:
+            return f"function:{self.gate.function}" if self.gate.function else GATE
         return ""
 
 

@@ -38,16 +38,21 @@ class SystemClock:
         return _boot_ns() // 1_000
 
     def follow(self, at: Instant | None, ago: Span) -> None:
-        """Go by another clock, which showed this so long ago: forward at once, backward only in small steps.
+        """Go by another clock, which showed this about so long ago: forward at once, backward only in small steps.
 
+        It was between now and twice as long ago: a time that agrees with that is kept, so that an answer which
+        took long does not make it worse.
         Without another one, by the machine's wall clock: it went on while the machine slept.
         """
         if at is None:
             at, ago = time.time_ns() // 1_000, 0
         else:
-            self._shared_ns = (at + ago) * 1_000 - _boot_ns()
+            shared_ns = (at + ago) * 1_000 - _boot_ns()
+            if self._shared_ns is None or abs(shared_ns - self._shared_ns) > ago * 1_000:
+                self._shared_ns = shared_ns
         ahead_ns = (at + ago - self.now()) * 1_000
-        self._offset_ns += max(ahead_ns, -_LARGEST_STEP_BACK_NS)
+        if abs(ahead_ns) > ago * 1_000:
+            self._offset_ns += max(ahead_ns, -_LARGEST_STEP_BACK_NS)
 
 
 class LoopClock:

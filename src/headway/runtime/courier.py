@@ -16,7 +16,7 @@ from headway.model.run import Route
 from headway.model.time import DAY, MINUTE, SECOND, Instant
 from headway.ports import Channel, Clock, Store
 from headway.runtime.herald import Herald
-from headway.runtime.replies import describe
+from headway.runtime.replies import describe, is_own_cancel
 
 Sends: TypeAlias = Callable[[Delivery], object]
 """Delivers one thing, at once or as an awaitable; raises if it could not."""
@@ -106,7 +106,9 @@ class Courier:
             try:
                 async with asyncio.timeout(_HELD_FOR / SECOND / 3):
                     await self._send(channel, delivery)
-            except Exception as error:  # noqa: BLE001 - whatever a channel raises, the delivery stays
+            except BaseException as error:
+                if is_own_cancel(error, asyncio.current_task()):
+                    raise
                 failed_until = self._try_again_at(delivery, error)
                 self._herald.delivery_failed(delivery, describe(error), failed_until)
                 await self._settle(delivery, failed_until, describe(error))
@@ -130,10 +132,12 @@ class Courier:
             try:
                 async with asyncio.timeout(_TYPING_S):
                     await channel.typing(route, on)
-            except Exception as error:  # noqa: BLE001 - what only decorates must not disturb
+            except BaseException as error:
+                if is_own_cancel(error, asyncio.current_task()):
+                    raise
                 self._herald.callback_failed(f"typing on {route.channel}", describe(error))
 
-    def _try_again_at(self, delivery: Delivery, error: Exception) -> Instant | None:
+    def _try_again_at(self, delivery: Delivery, error: BaseException) -> Instant | None:
         now = self._clock.now()
         if isinstance(error, Permanent) or now - delivery.first_at >= _GIVES_UP_AFTER:
             return None

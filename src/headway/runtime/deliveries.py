@@ -24,6 +24,8 @@ class Deliveries:
         self._clock = clock
         self._used: dict[RunId, tuple[int, int]] = {}
         """Tokens that runs have reported, until their end."""
+        self.has_firings = False
+        """Whether a job whose reply goes somewhere has ever run here."""
 
     def used(self, run: Run, tokens_in: int, tokens_out: int) -> None:
         before_in, before_out = self._used.get(run.id, (0, 0))
@@ -31,7 +33,7 @@ class Deliveries:
 
     def with_replies(self, actions: list[Action]) -> list[Action]:
         """What the agents answered goes into the outbox in the same transaction as the outcome."""
-        if not (self._courier.has_channels or self._used):
+        if not (self._courier.has_channels or self._used or self.has_firings):
             return actions
         prepared: list[Action] = []
         for action in actions:
@@ -95,7 +97,11 @@ class Deliveries:
 
     def _deliver(self, run: Run, name: str, reply: Reply, epoch: int) -> Deliver | None:
         route = run.route
-        if route is None or not self._courier.knows(route.channel):
+        if route is None:
+            return None
+        if run.firing is None and not self._courier.knows(route.channel):
+            # A message's route is its address too, and who sent it may take the reply himself. Where a job's reply
+            # goes was asked for: it waits for a node that has the channel.
             return None
         return Deliver(
             Delivery(

@@ -181,6 +181,9 @@ class Intake:
         met = self._asking.pop(run.id, False)
         match admission:
             case Granted() if not met:
+                if self._durable and self._kernel.stage.draining:
+                    # It stays in the store: whoever has the session next runs it (L-5).
+                    return
                 if self._durable and not self._ownership.is_next(run.session, admission):
                     self._claims.look_at((run.session,))
                     return

@@ -10,7 +10,7 @@ from headway.core import heartbeat
 from headway.core.firing import Go, Look, Skip
 from headway.model.errors import UnknownName
 from headway.model.heartbeat import LAST, HeartbeatSettings
-from headway.model.job import Job
+from headway.model.job import CHECKLIST, GATE, Job
 from headway.model.payload import Gate
 from headway.model.run import AgentName, Route
 from headway.model.time import SECOND, Instant, Span
@@ -43,10 +43,13 @@ class Looks:
         self.functions: dict[str, Function] = {}
         self.run_command: GateCommand | None = None
 
-    def abilities(self) -> Sequence[str]:
-        """What jobs may need of a node that looks for them (`Job.needs`)."""
-        functions = [f"function:{name}" for name in self.functions]
-        return [*functions, *(f"agent:{name}" for name in self._agents)]
+    def gates(self) -> Sequence[str]:
+        """The gates that can be asked here, as jobs need them (`Job.needs`)."""
+        return [GATE, *(f"function:{name}" for name in self.functions)]
+
+    def heartbeats(self) -> Sequence[str]:
+        """The checklists that can be read here, likewise."""
+        return [CHECKLIST, *(f"agent:{name}" for name in self._agents)]
 
     def function(self, name: str) -> Function:
         if name not in self.functions:
@@ -61,7 +64,7 @@ class Looks:
                 return await self._look_at_checklist(job.agent, job.heartbeat, now)
         return Go()
 
-    def failed(self, job: Job, error: Exception) -> str:
+    def failed(self, job: Job, error: BaseException) -> str:
         """A look that could not be had wakes nobody. Answers the reason for the log."""
         reason = describe(error)
         self._herald.callback_failed(f"the look of job {job.name!r}", reason)

@@ -228,6 +228,8 @@ class Parts:
     def _typing(self, run: Run, on: bool) -> None:
         """A heartbeat shows nothing: mostly it has nothing to say (H-3)."""
         route = run.route
+        if run.firing is not None:
+            self.deliveries.has_firings = True
         if route is not None and run.source is not Source.HEARTBEAT and self.courier.types(route):
             self.callbacks.start(self.courier.typing(route, on=on))
 

@@ -66,7 +66,16 @@ def ending_of(error: BaseException) -> Ended:
 
 def describe(error: BaseException) -> str:
     """One line that says what was raised."""
-    return cut(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - an error that cannot be told is told by its name
+        said = ""
+    return cut(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+
+
+def is_own_cancel(error: BaseException, task: "asyncio.Task[object] | None") -> bool:
+    """Whether it is this task that was cancelled, not something that a user's function awaited."""
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def cut(text: str) -> str:
@@ -76,7 +85,10 @@ def cut(text: str) -> str:
 
 def trace_of(error: BaseException) -> str:
     """Where it was raised, at most the innermost part of a long way."""
-    text = "".join(traceback.format_exception(error))
+    try:
+        text = "".join(traceback.format_exception(error))
+    except Exception:  # noqa: BLE001 - an error that cannot be told is told by its name
+        return describe(error)
     return text[-MAX_TRACE:]
 
 

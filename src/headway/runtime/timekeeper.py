@@ -27,9 +27,9 @@ from headway.core.firing import (
     settle,
 )
 from headway.core.heartbeat import Silent, judge
-from headway.model.errors import Unavailable
+from headway.model.errors import NotRunning, Unavailable
 from headway.model.job import Advance, JobRecord
-from headway.model.run import JobId, Run
+from headway.model.run import JobId, Run, RunId
 from headway.model.settings import Settings
 from headway.model.time import MILLISECOND, MINUTE, SECOND, Instant, Span
 from headway.ports import Admission, Clock, Store
@@ -37,19 +37,18 @@ from headway.runtime.callbacks import Callbacks
 from headway.runtime.herald import Herald
 from headway.runtime.ids import RunIds
 from headway.runtime.intake import Intake
+from headway.runtime.lookout import Lookout
 from headway.runtime.looks import Looks
 from headway.runtime.orders import Orders
 from headway.runtime.replies import describe
 
 _AT_ONCE = 500
 """So many jobs are read and fired together."""
-_LOOKS_AT_ONCE = 32
-_LOOK_LASTS: Span = 2 * MINUTE
-"""While one node looks whether an agent is to be woken, no other does, for so long."""
 _TRY_AGAIN: Span = SECOND
 _REFUSED: Span = 20 * MILLISECOND
 """The pause after a batch of which nothing was kept."""
-_SETTLED_AT_ONCE = 100
+_SETTLED_AT_ONCE = 20
+_TIDIED_AT_ONCE = 100
 _TIDY_EVERY: Span = 5 * MINUTE
 
 
@@ -75,7 +74,6 @@ class Timekeeper:
         self._ids = ids
         self._intake = intake
         self._orders = orders
-        self._looks = looks
         self._callbacks = callbacks
         self._herald = herald
         self._woken = asyncio.Event()
@@ -83,7 +81,16 @@ class Timekeeper:
         """Jobs of which a run has ended in a way that may concern the job."""
         self._refused: frozenset[tuple[JobId, int]] = frozenset()
         """Jobs of the latest batch, with their versions, about which no decision was kept."""
-        self._looking = asyncio.Semaphore(_LOOKS_AT_ONCE)
+        self._lookout = Lookout(
+            store,
+            clock,
+            looks,
+            callbacks,
+            decide=self.decide,
+            carry_out=self.carry_out,
+            free=self.look,
+            in_doubt=intake.in_doubt,
+        )
         self._tidy_at: Instant = 0
         """When to look for jobs that are over and that nobody has noticed."""
 
@@ -123,17 +130,20 @@ class Timekeeper:
         """Do what is due; answers how long there is nothing to do, None: until something changes."""
         if self._intake.closed:
             return self._settings.poll_every
-        await self._settle_ended()
         now = self._clock.wall()
-        due = await self._store.due_jobs(now, _AT_ONCE, self._looks.abilities())
+        due = await self._store.due_jobs(now, _AT_ONCE, self._lookout.abilities())
         if due.jobs:
             plain = [record for record in due.jobs if not record.job.looks]
             looked_for = [record for record in due.jobs if record.job.looks]
             places = self._catch_up_places(due.jobs, now, due.more)
             kept = await self._fire(plain, now, places)
-            kept += await self._claim_and_look(looked_for, now, places)
+            kept += await self._lookout.look_for(looked_for, now, places)
+            await self._settle_ended()
             # What was fired has its next instants; what was refused, another node has just fired.
             return 0 if any(kept) else _REFUSED
+        await self._settle_ended()
+        if self._ended:
+            return 0
         if due.next_at is None:
             return self._settings.poll_every if self._store.durable else None
         # The wall clock may be set, and a hint may be lost: it never sleeps for very long.
@@ -214,65 +224,33 @@ class Timekeeper:
             self._intake.take_in(run, admission)
         self._herald.fired(decision)
         for run_id in decision.supersedes:
-            self._callbacks.start(self._orders.supersede(run_id))
+            self._callbacks.start(self._supersede(run_id))
 
-    # Looking before an agent is woken.
-
-    async def _claim_and_look(
-        self, records: Sequence[JobRecord], now: Instant, places: Mapping[JobId, Instant]
-    ) -> list[bool]:
-        """One node alone looks, beside the others' work: a slow look holds up nothing (H-4)."""
-        if not records:
-            return []
-        claimed = [
-            msgspec.structs.replace(record.ticking, claimed_until=now + _LOOK_LASTS)
-            for record in records
-        ]
-        answers = await self._store.advance(
-            [
-                Advance(record.job.id, record.ticking.version, ticking)
-                for record, ticking in zip(records, claimed, strict=True)
-            ]
-        )
-        for record, ticking, answer in zip(records, claimed, answers, strict=True):
-            if answer is not None:
-                mine = msgspec.structs.replace(ticking, version=ticking.version + 1)
-                looked_for = msgspec.structs.replace(record, ticking=mine)
-                place = places.get(record.job.id)
-                self._callbacks.start(self._look_and_fire(looked_for, place))
-        return [answer is not None for answer in answers]
-
-    async def _look_and_fire(self, record: JobRecord, catch_up_at: Instant | None) -> None:
-        async with self._looking:
+    async def _supersede(self, run_id: RunId) -> None:
+        """End a run whose place was taken, however long the store is away."""
+        while True:
             try:
-                look = await self._looks.look(record.job, self._clock.wall())
+                return await self._orders.supersede(run_id)
+            except NotRunning:
+                return None
             except Unavailable:
-                # The claim ends by itself, and then somebody looks again.
-                return
-            except Exception as error:  # noqa: BLE001 - a gate of the user's that raises wakes nobody
-                look = Skip(self._looks.failed(record.job, error))
-        try:
-            for sight in (look, Skip(FIRED)):
-                now = self._clock.wall()
-                # The second is kept only if the job is what it was, so that nothing else spoke against the first.
-                if all(await self.carry_out([self.decide(record, now, sight, catch_up_at)])):
-                    break
-        except Unavailable:
-            self._intake.in_doubt()
+                await asyncio.sleep(_TRY_AGAIN / SECOND)
 
     # After the run.
 
     async def _settle_ended(self) -> None:
-        ended, self._ended = self._ended, set()
+        """A few at a time: what is due does not wait until all that has failed was looked at."""
+        ended = sorted(self._ended)[:_SETTLED_AT_ONCE]
+        self._ended.difference_update(ended)
         records: list[JobRecord] = []
         if self._clock.elapsed() >= self._tidy_at:
             # What ended while nobody was there to notice it.
-            records = list(await self._store.settled_jobs(_SETTLED_AT_ONCE))
+            records = list(await self._store.settled_jobs(_TIDIED_AT_ONCE))
             self._tidy_at = self._clock.elapsed() + _TIDY_EVERY
         try:
             records += [record async for record in self._found(ended)]
         except BaseException:
-            self._ended |= ended
+            self._ended.update(ended)
             raise
         await self._settle(records)
 

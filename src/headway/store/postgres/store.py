@@ -597,7 +597,19 @@ class PostgresStore:
         offered, searched = self._hints.offered(), self._searched
         self._searched = None
         if offered and searched is not None and self._only(offered, searched, wide, agents, until):
-            return await self._take_offered(offered, searched, wide, agents, until)
+            taken = await self._take_offered(offered, searched, wide, agents, until)
+            if len(taken.holdings) >= len(offered):
+                return taken
+            # A hint may be older than another node's claim, and the one about what is ready may be under way.
+            wide = {lane: count - len(taken.holdings) for lane, count in wide.items()}
+            rest = await self._search(wide, agents, until)
+            return msgspec.structs.replace(rest, holdings=(*taken.holdings, *rest.holdings))
+        return await self._search(wide, agents, until)
+
+    async def _search(
+        self, wide: Mapping[LaneName, int], agents: Sequence[AgentName], until: Instant
+    ) -> Claims:
+        now = self._clock.now()
         left = self._left
         rows = await self._connections.call(
             self._claim,
