@@ -3,8 +3,10 @@
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from bench._load import Broken
 from headway.model.schedule import Cron, Every
@@ -12,6 +14,8 @@ from headway.model.time import DAY, SECOND, Instant, Span, as_datetime
 
 AHEAD_S = 5.0
 """By at least so long all jobs are in the store before they are due."""
+ADDING_S = 120.0
+"""Who has not taken all jobs by then goes on with those that he has."""
 PATIENCE_S = 300.0
 _MONTHS_OFF = 2
 _MONTHS = 9
@@ -26,15 +30,22 @@ class Lateness:
     added_per_s: float
     p50: float
     p99: float
-    worst: float
     first: float
-    """That of the one which was called first: below 0 it was too early."""
+    """Below 0 it was too early."""
+    last: float
 
     @classmethod
-    def of(cls, spans: list[Span], jobs: int, added_per_s: float) -> "Lateness":
-        found = [late / 1000 for late in sorted(spans)]
-        p50, p99 = found[len(found) // 2], found[len(found) * 99 // 100]
-        return cls(jobs, added_per_s, p50, p99, worst=found[-1], first=found[0])
+    def of(cls, rounds: Sequence[Sequence[Span]], jobs: int, added_per_s: float) -> "Lateness":
+        """Medians over the rounds, each of which stands for itself; the first and the last over all."""
+        found = [[late / 1000 for late in sorted(spans)] for spans in rounds]
+        return cls(
+            jobs,
+            added_per_s,
+            p50=median(late[len(late) // 2] for late in found),
+            p99=median(late[len(late) * 99 // 100] for late in found),
+            first=min(late[0] for late in found),
+            last=max(late[-1] for late in found),
+        )
 
 
 class Starts:

@@ -14,7 +14,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from bench._due import Lateness, Starts, far, near, next_minute
+from bench._due import ADDING_S, Lateness, Starts, far, near, next_minute
 from bench.harness import progress
 from headway.model.schedule import Cron, Every
 from headway.model.time import SECOND, Instant, as_datetime
@@ -44,17 +44,18 @@ async def _lateness(url: str, jobs: int, due: int) -> Lateness:
         timezone=UTC,
     )
     scheduler.start()
-    now, began = datetime.now(UTC), time.perf_counter()
-    for number in range(jobs - due):
-        _add(scheduler, f"far-{number}", far(number, now), 0)
-    added_per_s = (jobs - due) / (time.perf_counter() - began)
-    progress(f"{added_per_s:,.0f} added a second")
+    now, began, added = datetime.now(UTC), time.perf_counter(), 0
+    while added < jobs - due and time.perf_counter() - began < ADDING_S:
+        _add(scheduler, f"far-{added}", far(added, now), 0)
+        added += 1
+    added_per_s = added / (time.perf_counter() - began)
+    progress(f"{added:,} jobs, {added_per_s:,.0f} added a second")
     at = next_minute(2 * due / added_per_s)
     for number in range(due):
         _add(scheduler, f"near-{number}", near(number, at), at)
     await _starts.all_of(due)
     scheduler.shutdown(wait=False)
-    return Lateness.of(_starts.spans, jobs, added_per_s)
+    return Lateness.of([_starts.spans], added + due, added_per_s)
 
 
 def _add(scheduler: AsyncIOScheduler, name: str, schedule: Cron | Every, due_at: Instant) -> None:

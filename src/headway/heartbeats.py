@@ -10,7 +10,7 @@ from headway.calls import in_thread
 from headway.core.firing import job_view
 from headway.core.heartbeat import read_hours
 from headway.core.job_fields import read_route
-from headway.core.request import Duration, check_option, check_text, name_text, whole_number
+from headway.core.request import Duration, agent_name, check_text, name_text, whole_number
 from headway.model.errors import InvalidInput, UnknownOption
 from headway.model.heartbeat import LAST, NONE, HeartbeatSettings
 from headway.model.run import AgentName, Route
@@ -18,6 +18,7 @@ from headway.model.time import Instant, Span, span
 from headway.model.views import JobView
 from headway.ports import JobQuery, LogPage, LogQuery
 from headway.runtime.engine import Engine
+from headway.runtime.looks import read_checklist
 
 
 class HeartbeatOptions(TypedDict, total=False):
@@ -92,7 +93,7 @@ class Heartbeats:
         """The checklist's text, from its file or from the store; None if there is none."""
         settings = await self._settings(agent)
         if settings is not None and settings.checklist:
-            return await in_thread(_read, Path(settings.checklist))
+            return await in_thread(read_checklist, Path(settings.checklist))
         return await self._engine().jobs.checklist(_agent(agent))
 
     async def set_checklist(self, agent: str, text: str) -> None:
@@ -140,8 +141,22 @@ def _interval(value: object, _: str) -> Span:
 def _text(value: object, field: str) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise InvalidInput(field, value, "a text")
-    check_text(value)
+    try:
+        check_text(value)
+    except InvalidInput as wrong:
+        raise InvalidInput(field, value, wrong.allowed) from None
     return value
+
+
+def _name(value: object, field: str) -> str:
+    return _text(name_text(value, field), field)
+
+
+def _timeout(value: object, field: str) -> Span:
+    timeout = span(value, field)
+    if not timeout:
+        raise InvalidInput(field, value, "a duration longer than 0")
+    return timeout
 
 
 def _target(value: object, field: str) -> Route | str:
@@ -164,19 +179,14 @@ _CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "ack_max_chars": whole_number(0, 1_000_000),
     "prompt": _text,
     "checklist": _path,
-    "lane": name_text,
-    "session": name_text,
-    "timeout": span,
+    "lane": _name,
+    "session": _name,
+    "timeout": _timeout,
 }
 
 
 def _agent(name: str) -> AgentName:
-    check_option("lane", name)
-    return AgentName(name)
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.exists() else None
+    return agent_name(name)
 
 
 def _write(path: Path, text: str) -> None:

@@ -170,8 +170,12 @@ class Jobs:
         read = job_files.read_jobs(text, engine.wall(), self._zone(), new_job_id, agent)
         loaded = Loaded()
         for job in read.jobs:
-            record, added = await engine.jobs.put(job)
-            loaded.note(record, added=added)
+            try:
+                record, added = await engine.jobs.put(job)
+            except InvalidInput as wrong:
+                loaded.problems.append(f"{job.agent}/{job.name}: {wrong}")
+            else:
+                loaded.note(record, added=added)
         loaded.problems += [f"{problem.path}: {problem.why}" for problem in read.problems]
         return loaded
 
@@ -181,8 +185,12 @@ class Jobs:
         read = crontab.read_crontab(text, agent, engine.wall(), self._zone(), user_column)
         loaded = Loaded()
         for fields in read.jobs:
-            record, added = await engine.jobs.put_fields(fields, self._zone())
-            loaded.note(record, added=added)
+            try:
+                record, added = await engine.jobs.put_fields(fields, self._zone())
+            except InvalidInput as wrong:
+                loaded.problems.append(f"{fields.get('name')}: {wrong}")
+            else:
+                loaded.note(record, added=added)
         loaded.problems += [
             f"line {problem.line}: {problem.why}: {problem.text}" for problem in read.problems
         ]

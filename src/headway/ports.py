@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from headway.core.actions import Action, Stopped
-from headway.model.job import Advance, Entry, Job, JobRecord, Ticking
+from headway.model.job import Advance, Ending, Entry, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Delivery, Holding, Order
 from headway.model.run import (
@@ -407,6 +407,13 @@ class Timetable(Protocol):
 
         The runs are admitted as `admit` does. None: the job is not what it was when this was decided; nothing of
         it was kept, its neighbours are. Other nodes are told when a job is due earlier than they know.
+        """
+        ...
+
+    async def tally(self, endings: Sequence[Ending]) -> Mapping[JobId, int]:
+        """Count how runs of jobs ended, in this order. Answers the failures in a row of each job there is.
+
+        Counting the same again changes nothing if it is what was counted last.
         """
         ...
 

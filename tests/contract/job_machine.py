@@ -32,7 +32,11 @@ KINDS: Mapping[str, Mapping[str, object]] = {
     "beat": {"heartbeat": HeartbeatSettings(checklist="HEARTBEAT.md")},
     "short beat": {"heartbeat": HeartbeatSettings(interval=MINUTE)},
 }
-ABILITIES = ((), ("function:look",), ("function:look", "agent:a", "agent:b"))
+ABILITIES = (
+    (),
+    ("agent:a", "agent:b", "function:look"),
+    ("agent:a", "agent:b", "function:look", "gate:a", "file:a", "checklist:a", "checklist:b"),
+)
 DELAYS = (-HOUR, 0, SECOND, 10 * MINUTE)
 
 

@@ -191,7 +191,19 @@ class _FiresTwice(MemoryStore):
 
 class _FiresForAllNodes(MemoryStore):
     async def due_jobs(self, now: Instant, most: int, abilities: Sequence[str]) -> DueJobs:
-        return await super().due_jobs(now, most, ("function:look", "agent:a", "agent:b"))
+        return await super().due_jobs(
+            now,
+            most,
+            (
+                "function:look",
+                "agent:a",
+                "agent:b",
+                "gate:a",
+                "file:a",
+                "checklist:a",
+                "checklist:b",
+            ),
+        )
 
 
 class _FiresLate(MemoryStore):

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from headway import Route
-from headway.model.heartbeat import ActiveHours, HeartbeatSettings
+from headway.model.heartbeat import HeartbeatSettings
+from headway.model.hours import ActiveHours
 from headway.model.job import Advance, Entry, Job, JobRecord, Past, Ticking
 from headway.model.payload import Execute, Gate, Say
 from headway.model.places import Delivery
@@ -17,6 +18,10 @@ from headway.ports import Admission, DueJobs, Granted, JobQuery, LogQuery
 from tests.contract.world import ODD, World
 
 CRON = LaneName("cron")
+
+
+AGENTS = ("agent:a", "agent:b")
+"""What a node has that fires plain jobs of these."""
 
 
 def a_job(name: str, now: Instant, **fields: object) -> Job:
@@ -182,7 +187,7 @@ class Timekeeper:
 
     async def due(self, *abilities: str, most: int = 100, now: Instant | None = None) -> DueJobs:
         at = self.clock.now() if now is None else now
-        return await self._world.store.due_jobs(at, most, abilities)
+        return await self._world.store.due_jobs(at, most, (*abilities, *AGENTS))
 
     async def names_due(self, *abilities: str, most: int = 100) -> list[str]:
         return [record.job.name for record in (await self.due(*abilities, most=most)).jobs]

@@ -13,10 +13,19 @@ from headway import Outcome, Reply, State
 from headway.core.actions import Enqueue
 from headway.model.errors import InvalidInput
 from headway.model.heartbeat import HeartbeatSettings
-from headway.model.job import MAX_RECENT, MAX_SUMMARY, Entry, Job, JobRecord, Ticking
+from headway.model.job import (
+    MAX_RECENT,
+    MAX_SUMMARY,
+    Ending,
+    Entry,
+    Job,
+    JobRecord,
+    Tally,
+    Ticking,
+)
 from headway.model.outcome import Attachment
 from headway.model.payload import Gate
-from headway.model.run import AgentName, JobId
+from headway.model.run import AgentName, JobId, RunId
 from headway.model.time import HOUR, MINUTE, SECOND
 from headway.model.words import Fired, Reason
 from headway.ports import DueJobs, Elsewhere, Granted, Hint, JobQuery, LogQuery
@@ -343,15 +352,68 @@ class TimetableContract(Suite):
         beat = HeartbeatSettings(checklist="HEARTBEAT.md")
         await keeper.add("beat", now - 3, heartbeat=beat)
         await keeper.add("their beat", now + 5, agent=B, heartbeat=beat)
+        await keeper.add("kept beat", now - 5, agent=B, heartbeat=HeartbeatSettings())
         assert await keeper.due() == await keeper.due("agent:c", "function:other", "look")
+        assert not (await world.store.due_jobs(now, 9, ())).jobs, "nobody knows their agents"
         due = await keeper.due()
-        assert [record.job.name for record in due.jobs] == ["command", "plain"]
+        assert [record.job.name for record in due.jobs] == ["plain"]
         assert (due.next_at, due.more) == (None, False), "what is for others wakes nobody here"
-        assert not (await keeper.due(most=2)).more
-        assert await keeper.names_due("function:look") == ["function", "command", "plain"]
-        due = await keeper.due("function:look", "agent:a", "agent:b")
+        assert not (await keeper.due(most=1)).more
+        assert await keeper.names_due("function:look", "gate:a") == ["function", "command", "plain"]
+        assert await keeper.names_due("checklist:b") == ["kept beat", "plain"]
+        due = await keeper.due("function:look", "gate:a", "file:a", "file:b")
         names = [record.job.name for record in due.jobs]
         assert (names, due.next_at) == (["function", "beat", "command", "plain"], now + 5)
+
+    @over_the_store
+    async def test_c9_how_runs_ended_is_counted_in_their_order(self, world: World) -> None:
+        keeper = Timekeeper(world)
+        job = await keeper.add("often", world.clock.now() + 5)
+        other = await keeper.add("seldom", world.clock.now() + 5)
+
+        def ended(name: str, state: State, of: Job = job) -> Ending:
+            return Ending(
+                of.id, RunId(name), state, 7, 6, "no ☎\0" if state is State.FAILED else ""
+            )
+
+        tally = world.store.tally
+        first = [ended("r1", State.DONE), ended("r2", State.FAILED), ended("r3", State.FAILED)]
+        assert await tally([*first, ended("r4", State.FAILED, other)]) == {job.id: 2, other.id: 1}
+        assert await tally([ended("r3", State.FAILED)]) == {job.id: 2}, "counted once"
+        assert await tally([ended("r5", State.CANCELLED)]) == {job.id: 2}
+        assert await tally([ended("r6", State.FAILED)]) == {job.id: 3}
+        record = await world.store.find_job(job.id)
+        assert record is not None
+        assert record.tally == Tally(
+            record.ticking.since, 3, RunId("r6"), State.FAILED, 7, 6, "no ☎\0"
+        )
+        (due, _) = (await keeper.due(now=world.clock.now() + 9)).jobs
+        assert due.tally == record.tally
+        gone = ended("r7", State.FAILED, msgspec.structs.replace(job, id=JobId("gone")))
+        assert await tally([gone]) == {}
+
+    @over_the_store
+    async def test_c10_enabling_a_job_begins_a_new_count(self, world: World) -> None:
+        keeper = Timekeeper(world)
+        job = await keeper.add("often", world.clock.now() + 5)
+        await world.store.tally([Ending(job.id, RunId("r1"), State.FAILED, 7)])
+        known = await world.store.find_job(job.id)
+        assert known is not None
+        since = msgspec.structs.replace(known.ticking, since=99)
+        assert await world.store.change_job(job, since)
+        counted = await world.store.tally([Ending(job.id, RunId("r2"), State.FAILED, 8)])
+        assert counted == {job.id: 1}
+
+    @over_the_store
+    async def test_c10_a_tally_goes_with_its_job(self, world: World) -> None:
+        keeper = Timekeeper(world)
+        job = await keeper.add("often", world.clock.now() + 5)
+        await world.store.tally([Ending(job.id, RunId("r1"), State.FAILED, 7)])
+        assert await world.store.remove_job(job.id)
+        assert await world.store.add_job(job, Ticking())
+        record = await world.store.find_job(job.id)
+        assert record is not None
+        assert record.tally is None
 
     @over_the_store
     async def test_x7_a_change_of_what_a_job_needs_is_seen(self, world: World) -> None:

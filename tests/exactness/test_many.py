@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ import pytest
 from headway import Headway
 from headway.core.actions import Action
 from headway.model.job import Advance
-from headway.model.time import SECOND
+from headway.model.time import DAY, SECOND
 from headway.model.words import Fired
 from headway.ports import Admission, Recorded
 from tests.exactness.world import (
@@ -26,6 +27,7 @@ from tests.exactness.world import (
     on_all_stores,
     on_durable_stores,
     play,
+    until,
 )
 from tests.unit.runtime.times import when
 
@@ -73,22 +75,103 @@ def test_c6_500_jobs_missed_together_do_not_start_together_and_can_be_listed(
         await add_many(hw, 500)
         world.set(when("2026-01-01 23:20"))
         begin = time.monotonic()
-        slowest = 0.0
+        answered: list[float] = []
         while len(world.diary.texts) < 500:
             assert time.monotonic() - begin < 20
             asked = time.perf_counter()
             page = await hw.jobs.list(limit=100)
-            slowest = max(slowest, time.perf_counter() - asked)
+            answered.append(time.perf_counter() - asked)
             assert len(page.jobs) == 100
-            await asyncio.sleep(0.05)
-        assert slowest < 0.1
+            await asyncio.sleep(0.02)
         assert len(set(world.diary.texts)) == 500
-        starts = sorted(world.diary.times)
-        assert starts[-1] - starts[0] > spread_s / 2
-        busiest = max(sum(at <= other < at + 0.1 for other in starts) for at in starts[::10])
-        assert busiest < 150, "a stampede"
+        assert world.diary.times[-1] - world.diary.times[0] > spread_s / 2
+        # One may have met a pause of the machine.
+        assert sorted(answered)[-2] < 0.1
+        made = [view.run for view in (await hw.runs(limit=1000)).runs]
+        starts = sorted(run.due_at for run in made if run.due_at is not None)
+        assert len(starts) == 499, "the first one starts at once"
+        assert {later - at for at, later in pairwise(starts)} == {round(spread_s * SECOND) // 500}
 
     play(store, when("2026-01-01 12:30"), tmp_path, test)
+
+
+@on_all_stores
+def test_c9_a_daily_job_that_always_fails_is_paused_after_ten_days(
+    store: str, tmp_path: Path
+) -> None:
+    """Runs and lines of a week ago are forgotten by then; what was counted is not."""
+
+    async def test(world: World) -> None:
+        settings = msgspec.structs.replace(
+            SETTINGS, retention=7 * DAY, retained_runs=3, prune_every=SECOND // 20
+        )
+        world.diary.error = ValueError("never")
+        hw = await world.start(world.program(settings))
+        job = await hw.jobs.add("daily", "a", cron="0 9 * * *", text="x", retries=0)
+        for number in range(1, 11):
+            world.set(when("2026-01-01 09:00") + timedelta(days=number))
+            await world.diary.until(number)
+
+            async def counted(number: int = number) -> bool:
+                view = await hw.jobs.get(job.id)
+                return view.consecutive_failures == number or not view.enabled
+
+            await until(counted, f"failure {number} was never counted")
+            if number == 9 and store != "memory":
+
+                async def forgotten() -> bool:
+                    return len(await log_of(hw, job.id)) < 9
+
+                await until(forgotten, "nothing was forgotten: nothing is proved")
+        view = await hw.jobs.get(job.id)
+        assert (view.enabled, view.paused) == (False, "failed 10 times in a row")
+
+    play(store, when("2026-01-01 12:30"), tmp_path, test)
+
+
+@on_durable_stores
+@pytest.mark.parametrize("how", ["close", "restart"])
+def test_c5_l5_a_drain_while_a_firing_is_being_kept_loses_no_firing(
+    store: str, tmp_path: Path, how: str
+) -> None:
+    async def test(world: World) -> None:
+        hw = await world.start()
+        job = await hw.jobs.add("k", "a", cron="0 * * * *", text="x")
+        firing, go_on = asyncio.Event(), asyncio.Event()
+        really = hw.engine._store.advance
+
+        async def advance(advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+            answers = await really(advances)
+            firing.set()
+            await go_on.wait()
+            return answers
+
+        hw.engine._store.advance = advance  # type: ignore[method-assign]
+        world.set(when("2026-01-01 13:00"))
+        async with asyncio.timeout(10):
+            await firing.wait()
+        world.nodes.remove(hw)
+        leaving = asyncio.create_task(hw.close() if how == "close" else hw.restart())
+        await until(_drains(hw), "it never drained")
+        go_on.set()
+        asked = time.monotonic()
+        await leaving
+        assert time.monotonic() - asked < 2, "there was nothing to wait for"
+        if how == "close":
+            hw = await world.start()
+        await world.diary.until(1)
+        (line,) = await log_of(hw, job.id)
+        assert line.kind is Fired.ON_TIME
+        assert len(world.diary.texts) == 1
+
+    play(store, when("2026-01-01 12:30"), tmp_path, test)
+
+
+def _drains(hw: Headway) -> Callable[[], Awaitable[bool]]:
+    async def drains() -> bool:
+        return hw.engine.kernel.stage.draining
+
+    return drains
 
 
 # A node dies between the claim and the start.
@@ -207,7 +290,9 @@ def test_c5_x7_killed_while_it_looks_somebody_looks_again_and_it_runs_once(
         world.set(when("2026-01-01 14:00"))
         await world.diary.until(2)
         assert await dues(hw, job.id) == [due, when("2026-01-01 14:00")]
-        assert await kinds(hw, job.id) == [Fired.LATE, Fired.ON_TIME]
+        found = await kinds(hw, job.id)
+        assert found[1:] == [Fired.ON_TIME]
+        assert found[0] in ({Fired.ON_TIME} if after < timedelta(minutes=2) else {Fired.LATE})
         assert len(world.diary.texts) == 2
 
     play(store, when("2026-01-01 12:30"), tmp_path, test)

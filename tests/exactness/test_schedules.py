@@ -10,7 +10,7 @@ import pytest
 
 from headway import Turn
 from headway.model.time import HOUR, MINUTE, SECOND
-from headway.model.words import Fired, State
+from headway.model.words import Fired, Misfire, State
 from tests.exactness.world import (
     World,
     dues,
@@ -199,8 +199,8 @@ def test_c6_down_for_three_days_with_a_daily_job(
             "a",
             cron="0 9 * * *",
             text="x",
-            misfire=misfire,
-            misfire_window="9d",  # type: ignore[arg-type]
+            misfire=Misfire(misfire),
+            misfire_window="9d",
         )
         if store != "memory":
             await world.stop(hw)

@@ -22,6 +22,7 @@ SETTINGS = Settings(
     poll_every=SECOND // 4,
     lease=SECOND,
     renew_every=SECOND // 8,
+    drain_grace=4 * SECOND,
     retention=2_000 * DAY,
     retained_runs=10_000,
 )
@@ -65,7 +66,7 @@ class Diary:
             self.times.append(time.monotonic())
             self._changed.notify_all()
         if self.error is not None:
-            raise self.error
+            raise type(self.error)(*self.error.args)
         return f"re: {turn.text}"
 
     async def until(self, count: int) -> None:

@@ -23,7 +23,7 @@ from headway.core.heartbeat import (
     text_key,
 )
 from headway.model.errors import InvalidInput
-from headway.model.heartbeat import ActiveHours
+from headway.model.hours import ActiveHours
 from headway.model.run import AgentName, Route
 from headway.model.time import DAY, MINUTE, SECOND, Instant, instant_of
 from headway.model.words import HeartbeatSkip

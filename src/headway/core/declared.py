@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from headway.core.heartbeat import cadence
-from headway.core.jobs import OPTIONS, patched
+from headway.core.jobs import HEARTBEAT, OPTIONS, patched
 from headway.model.errors import InvalidInput
 from headway.model.heartbeat import HeartbeatSettings
 from headway.model.job import ISOLATED, Job
@@ -14,8 +14,6 @@ from headway.model.run import AgentName, JobId
 from headway.model.time import Instant
 from headway.model.words import Misfire, Overlap
 
-HEARTBEAT = "heartbeat"
-"""The name of an agent's heartbeat among its jobs."""
 _MAIN = "main"
 
 

@@ -20,10 +20,12 @@ from headway.model.schedule import At
 from headway.model.time import MINUTE, SECOND, Instant, Span
 from headway.model.value import Value
 from headway.model.views import JobView
-from headway.model.words import Fired, Misfire, Overlap, Source, State
+from headway.model.words import WAITING_STATES, Fired, Misfire, Overlap, Source, State
 
 GRACE: Span = MINUTE
 """A firing that is late by no more was not missed."""
+LOOKS_LAST: Span = 3 * MINUTE
+"""So much later may it be if somebody looks before: the one who did may have died on the way."""
 MAX_FAILURES = 10
 """After so many failures in a row a job is paused (C-9)."""
 MAX_CAUGHT_UP = 1_000
@@ -67,13 +69,19 @@ class Decision(Value, frozen=True):
     job: Job
     advance: Advance
     supersedes: tuple[RunId, ...] = ()
+    ends: tuple[RunId, ...] = ()
+    """Runs that end unless they have begun: the job was paused."""
     paused: str = ""
 
 
 def is_late(record: JobRecord, now: Instant) -> bool:
     """Whether nobody was there when it was due."""
     next_at = record.ticking.next_at
-    return next_at is not None and now - next_at > GRACE
+    return next_at is not None and now - next_at > _grace(record.job)
+
+
+def _grace(job: Job) -> Span:
+    return GRACE + LOOKS_LAST if job.looks else GRACE
 
 
 class _Planned(Value, frozen=True):
@@ -108,12 +116,14 @@ def decide(
         runs.append(run)
         lines.append(Entry(job.id, plan.due_at, plan.kind, now, run.id))
     next_at, wake_at = ticking.next_at, ticking.wake_at
+    if next_at is not None and next_at <= now:
+        next_at = None if runs and job.delete_after_run else _after(job, now)
     advance = Advance(
         job.id,
         ticking.version,
         msgspec.structs.replace(
             ticking,
-            next_at=_after(job, now) if next_at is not None and next_at <= now else next_at,
+            next_at=next_at,
             wake_at=None if wake_at is not None and wake_at <= now else wake_at,
             claimed_until=None,
         ),
@@ -145,34 +155,54 @@ def run_now(
     )
 
 
-def settle(record: JobRecord, now: Instant) -> Decision | None:
-    """What a job does when one of its runs has ended: too many failures pause it, a job that is over goes."""
+def settle(record: JobRecord, now: Instant, route: Route | None = None) -> Decision | None:
+    """What a job does when one of its runs has ended: too many failures pause it, a job that is over goes.
+
+    `route` is for the notice of a job that names none.
+    """
     job, ticking = record.job, record.ticking
     if not job.enabled:
         return None
     if failures(record) >= MAX_FAILURES:
-        return pause(record, now, FAILED_TOO_OFTEN)
+        return pause(record, now, FAILED_TOO_OFTEN, route)
     if ticking.due_at is not None or any(past.unfinished for past in record.recent):
         return None
     ended_well = bool(record.recent) and record.recent[0].state is State.DONE
+    if not record.recent and record.tally is not None:
+        ended_well = record.tally.state is State.DONE
     delete = job.delete_after_run and ended_well
     return Decision(job, Advance(job.id, ticking.version, ticking, enabled=False, delete=delete))
 
 
-def pause(record: JobRecord, now: Instant, reason: str) -> Decision:
+def put_off(record: JobRecord, until: Instant) -> Decision:
+    """Nothing happens to it for a while: it is left to other nodes."""
+    job, ticking = record.job, record.ticking
+    stands = msgspec.structs.replace(ticking, claimed_until=until)
+    return Decision(job, Advance(job.id, ticking.version, stands))
+
+
+def sooner(record: JobRecord, after: Instant) -> Decision | None:
+    """Its next instant by a clock that was far ahead and was set right: None, if that is right."""
+    job, ticking = record.job, record.ticking
+    next_at = _after(job, after)
+    if ticking.next_at is None or next_at is None or next_at >= ticking.next_at:
+        return None
+    stands = msgspec.structs.replace(ticking, next_at=next_at)
+    return Decision(job, Advance(job.id, ticking.version, stands))
+
+
+def pause(record: JobRecord, now: Instant, reason: str, route: Route | None = None) -> Decision:
     """Nothing more happens until a person has looked: it failed too often (C-9), or cannot be fired at all."""
     job, ticking = record.job, record.ticking
     notices: tuple[Delivery, ...] = ()
-    if job.deliver is not None:
-        text = (
-            f"Job {job.name!r} of agent {job.agent} was paused: it {reason}. "
-            f"Once that is mended: headway jobs resume {job.id}"
-        )
+    route = job.deliver or route
+    if route is not None:
+        text = _notice(job, reason)
         newest = record.recent[0].run_id if record.recent else RunId("")
         notices = (
             Delivery(
                 f"{job.id}.paused.{ticking.version}",
-                job.deliver,
+                route,
                 text,
                 newest,
                 ordering_session(job, newest),
@@ -184,33 +214,48 @@ def pause(record: JobRecord, now: Instant, reason: str) -> Decision:
         ticking, next_at=None, wake_at=None, claimed_until=None, paused=reason
     )
     advance = Advance(job.id, ticking.version, stands, enabled=False, notices=notices)
-    return Decision(job, advance, paused=reason)
+    waiting = tuple(past.run_id for past in record.recent if past.state in WAITING_STATES)
+    return Decision(job, advance, ends=waiting, paused=reason)
+
+
+def _notice(job: Job, reason: str) -> str:
+    if job.heartbeat is not None:
+        what, resume = f"The heartbeat of agent {job.agent}", f"heartbeat resume {job.agent}"
+    else:
+        what, resume = f"Job {job.name!r} of agent {job.agent}", f"jobs resume {job.id}"
+    return f"{what} was paused: it {reason}. Once that is mended: headway {resume}"
 
 
 def failures(record: JobRecord) -> int:
-    """How many of its latest runs failed in a row; a stopped one counts neither way."""
-    count = 0
-    for past in record.recent:
-        if past.state is State.DONE or past.made_at < record.ticking.since:
-            break
-        count += past.state is State.FAILED
-    return count
+    """How many of its runs failed in a row, since it was enabled; a stopped one counts neither way."""
+    tally = record.tally
+    return tally.failed if tally is not None and tally.since == record.ticking.since else 0
 
 
 def job_view(record: JobRecord) -> JobView:
     """A job for readers: what of it is derived is worked out here."""
-    recent, last = record.recent, record.last
-    outcome = None if last is None else last.outcome
+    recent, tally = record.recent, record.tally
+    last_run_at = recent[0].made_at if recent else None
+    if last_run_at is None and tally is not None:
+        last_run_at = tally.at if tally.started_at is None else tally.started_at
     return JobView(
         record.job,
         next_run_at=record.ticking.next_at,
-        last_run_at=recent[0].made_at if recent else None,
-        last_outcome=None if outcome is None else outcome.state,
-        last_error="" if outcome is None else outcome.error,
+        last_run_at=last_run_at,
+        last_outcome=None if tally is None else tally.state,
+        last_error="" if tally is None else tally.error,
         consecutive_failures=failures(record),
         unfinished=sum(past.unfinished for past in recent),
         paused=record.ticking.paused,
     )
+
+
+def latest_start(record: JobRecord) -> Instant | None:
+    """When its latest run was made or, if it had to wait, began."""
+    made_at = record.recent[0].made_at if record.recent else None
+    started_at = None if record.tally is None else record.tally.started_at
+    known = [at for at in (made_at, started_at) if at is not None]
+    return max(known, default=None)
 
 
 def ordering_session(job: Job, run_id: RunId) -> SessionKey:
@@ -254,22 +299,20 @@ def firing_run(
     if job.session == JOB and job.overlap is Overlap.ALLOW:
         options["max_concurrent"] = _UNBOUNDED
     run = composer.compose(run_id, text, options, now)
+    fresh = job.session == ISOLATED
     firing = Firing(
         job.id,
         due_at,
         name=job.name,
-        session=f"agent:{job.agent}:{job.source}:{job.id}:{run_id}" if _is_fresh(job) else "",
+        session=f"agent:{job.agent}:{job.source}:{job.id}:{run_id}" if fresh else "",
         function=job.payload.function if isinstance(job.payload, Ask) else "",
         command=job.payload if isinstance(job.payload, Execute) else None,
         ack_max_chars=None if job.heartbeat is None else job.heartbeat.ack_max_chars,
-        final=isinstance(job.schedule, At),
+        hours=None if job.heartbeat is None else job.heartbeat.hours,
+        final=job.delete_after_run or isinstance(job.schedule, At),
     )
     timeout = run.timeout if job.timeout is None else job.timeout
     return msgspec.structs.replace(run, firing=firing, due_at=starts_at, timeout=timeout)
-
-
-def _is_fresh(job: Job) -> bool:
-    return job.session == ISOLATED
 
 
 def _after(job: Job, now: Instant) -> Instant | None:
@@ -309,7 +352,7 @@ def _by_schedule(job: Job, first: Instant, now: Instant) -> tuple[list[_Planned]
         lines += _missed_lines(job, in_window, caught_up[0] - 1 if caught_up else 0, MISSED, now)
     else:
         lines += _missed_lines(job, in_window, last - 1, MISSED, now)
-    if now - last <= GRACE:
+    if now - last <= _grace(job):
         planned.append(_Planned(last, Fired.ON_TIME))
     elif job.misfire is not Misfire.SKIP and last >= window:
         planned.append(_Planned(last, Fired.LATE))
@@ -385,7 +428,8 @@ def _too_soon(record: JobRecord, plan: _Planned, now: Instant) -> bool:
     """Heartbeats of one agent keep a distance; one that was asked for by hand need not (H-4)."""
     if record.job.source is not Source.HEARTBEAT or plan.kind is Fired.MANUAL:
         return False
-    return bool(record.recent) and now - record.recent[0].made_at < SPACING
+    started_at = latest_start(record)
+    return started_at is not None and now - started_at < SPACING
 
 
 def _skipped(job: Job, plan: _Planned, now: Instant, reason: str) -> Entry:

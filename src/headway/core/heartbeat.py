@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 from headway.core.acknowledgement import INVISIBLE, without_token
 from headway.core.schedule import zone_name
 from headway.model.errors import InvalidInput
-from headway.model.heartbeat import DEFAULT_PROMPT, ActiveHours, HeartbeatSettings
+from headway.model.heartbeat import DEFAULT_PROMPT, HeartbeatSettings
+from headway.model.hours import ActiveHours
 from headway.model.run import AgentName, Route
 from headway.model.schedule import UTC_ZONE, Every
 from headway.model.time import DAY, MILLISECOND, MINUTE, SECOND, Instant, Span, as_datetime

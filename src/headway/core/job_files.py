@@ -196,7 +196,7 @@ def _list(text: str | bytes) -> tuple[list[object], bool]:
         data = _decode(text.lstrip("\ufeff") if isinstance(text, str) else text)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise InvalidInput("jobs", _shown(text), f"JSON: {error}") from None
-    foreign = isinstance(data, dict)
+    foreign = isinstance(data, dict) and "version" in data
     found = data.get("jobs") if isinstance(data, dict) else data
     if not isinstance(found, list):
         raise InvalidInput("jobs", found, "an array of jobs, or an object with one as `jobs`")

@@ -25,10 +25,12 @@ from headway.model.errors import InvalidInput
 from headway.model.job import ISOLATED, Job, Ticking
 from headway.model.payload import Payload
 from headway.model.run import JobId
-from headway.model.schedule import At, Cron, Every, Schedule
+from headway.model.schedule import UTC_ZONE, At, Cron, Every, Schedule
 from headway.model.time import DAY, Instant, Span, span, span_text
 from headway.model.words import Misfire, Overlap
 
+HEARTBEAT = "heartbeat"
+"""The name of an agent's heartbeat among its jobs."""
 _SCHEDULES = ("cron", "every", "at", "schedule")
 _A_SCHEDULE = "exactly one of: cron, every, at, schedule"
 _A_PAYLOAD = "exactly one of: text, command, function"
@@ -40,6 +42,16 @@ def _name(value: object, field: str) -> str:
         check_text(name)
     except InvalidInput as error:
         raise InvalidInput(field, value, error.allowed) from None
+    return name
+
+
+def _job_name(value: object) -> str:
+    name = _name(value, "name")
+    if name == HEARTBEAT:
+        what = (
+            "one that is not kept for the agent's heartbeat (see hw.heartbeat, `headway heartbeat`)"
+        )
+        raise InvalidInput("name", name, what)
     return name
 
 
@@ -95,7 +107,7 @@ def new_job(
         raise InvalidInput("text", None, _A_PAYLOAD)
     job = Job(
         id=job_id,
-        name=_name(said.get("name"), "name"),
+        name=_job_name(said.get("name")),
         agent=agent_name(_name(said.get("agent"), "agent")),
         schedule=schedule,
         payload=payload,
@@ -118,7 +130,7 @@ def patched(job: Job, patch: Mapping[str, object], now: Instant) -> Job:
     known(said, JOB_FIELDS)
     changes: dict[str, object] = {}
     if "name" in said:
-        changes["name"] = _name(said["name"], "name")
+        changes["name"] = _job_name(said["name"])
     if "agent" in said:
         changes["agent"] = agent_name(_name(said["agent"], "agent"))
     schedule = _new_schedule(said, now, job.schedule.zone, job.schedule)
@@ -158,8 +170,12 @@ def reticked(before: Job, after: Job, ticking: Ticking, now: Instant) -> Ticking
         return msgspec.structs.replace(
             stands, next_at=_next(after, now), wake_at=None, since=now, paused=""
         )
-    if (before.schedule, before.stagger) != (after.schedule, after.stagger):
-        return msgspec.structs.replace(stands, next_at=_next(after, now))
+    if (_beat(before.schedule), before.stagger) != (_beat(after.schedule), after.stagger):
+        next_at = _next(after, now)
+        if next_at is None and _beat(before.schedule) == _beat(after.schedule):
+            # Its only time has come, and nobody was there: it is due still (C-6).
+            return stands
+        return msgspec.structs.replace(stands, next_at=next_at)
     return stands
 
 
@@ -177,6 +193,13 @@ def describe(schedule: Schedule, zone: str | None = None) -> str:
             return f"at {shown:%Y-%m-%d %H:%M{seconds}} ({shown_in})"
         case _:
             assert_never(schedule)
+
+
+def _beat(schedule: Schedule) -> Schedule:
+    """What decides when it fires: the zone does so for cron expressions only."""
+    if isinstance(schedule, Cron):
+        return schedule
+    return msgspec.structs.replace(schedule, zone=UTC_ZONE)
 
 
 def _next(job: Job, after: Instant) -> Instant | None:

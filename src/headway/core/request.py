@@ -32,6 +32,9 @@ CHANNEL_TIMEOUT: Span = HOUR
 # Python 3.11 looks members of an enum up slowly; this one is looked up once.
 _MESSAGE = Source.MESSAGE
 
+_BOUNDED = frozenset({Source.FIRING, Source.HEARTBEAT})
+"""What nobody waits for must not hang for ever."""
+
 Parsed = TypeVar("Parsed")
 SomeWord = TypeVar("SomeWord", bound=Word)
 
@@ -169,7 +172,7 @@ class Composer:
         settings = self._settings
         defaults = SOURCE_DEFAULTS[source]
         timeout = settings.timeout
-        if timeout is None and (route is not None or source is Source.FIRING):
+        if timeout is None and (route is not None or source in _BOUNDED):
             timeout = CHANNEL_TIMEOUT
         return _Plain(
             lane=settings.lane or defaults.lane,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from headway.model.hours import ActiveHours
 from headway.model.run import LaneName, Route
 from headway.model.time import MINUTE, Span
 from headway.model.value import Value
@@ -17,16 +18,6 @@ DEFAULT_PROMPT = (
     "Look after your checklist. Do what is due on it and nothing else. "
     "If nothing needs attention, answer HEARTBEAT_OK."
 )
-
-
-class ActiveHours(Value, frozen=True):
-    """The part of the day in which an agent may be woken, on the wall clock of a zone."""
-
-    start: Annotated[int, Meta(ge=0, le=1439)]
-    """Minutes after midnight; the first minute that belongs to it."""
-    end: Annotated[int, Meta(ge=0, le=1440)]
-    """Minutes after midnight; the first minute that does not. Before `start`: over midnight."""
-    zone: str = "UTC"
 
 
 class HeartbeatSettings(Value, frozen=True):

@@ -14,10 +14,14 @@ ISOLATED = "isolated"
 """The session target that makes a fresh session for every firing."""
 JOB = "job"
 """The session target that keeps one session for all firings of the job."""
+AGENT = "agent"
+"""What a plain job needs of a node: to know its agent."""
 GATE = "gate"
-"""What a job needs whose gate any node can ask."""
+"""What a job needs whose gate is a command."""
 CHECKLIST = "checklist"
-"""What a heartbeat needs whose checklist any node can read."""
+"""What a heartbeat needs whose checklist is in the store."""
+FILE = "file"
+"""What a heartbeat needs whose checklist is a file: to run its agent."""
 MAX_RECENT = 20
 """How many of its latest runs a job is judged by; if all are unfinished, further firings are skipped."""
 MAX_SUMMARY = 16 * 1024
@@ -64,12 +68,14 @@ class Job(Value, frozen=True):
 
     @property
     def needs(self) -> str:
-        """What a node must have that looks for it; empty: nobody need look."""
+        """What a node must have to fire it: its agent's settings, and what is looked at or asked before."""
         if self.heartbeat is not None:
-            return f"agent:{self.agent}" if self.heartbeat.checklist else CHECKLIST
+            return f"{FILE if self.heartbeat.checklist else CHECKLIST}:{self.agent}"
         if self.gate is not None:
-            return f"function:{self.gate.function}" if self.gate.function else GATE
-        return ""
+            return (
+                f"function:{self.gate.function}" if self.gate.function else f"{GATE}:{self.agent}"
+            )
+        return f"{AGENT}:{self.agent}"
 
 
 class Ticking(Value, frozen=True):
@@ -84,7 +90,7 @@ class Ticking(Value, frozen=True):
     claimed_until: Instant | None = None
     """A node looks before it wakes the agent; until then no other does."""
     since: Instant = 0
-    """Failures before this instant count no longer: it was enabled then."""
+    """When it was enabled: failures before count no longer."""
     paused: str = ""
     """Why Headway has disabled it by itself, if it has."""
 
@@ -106,6 +112,32 @@ class Past(Value, frozen=True):
     @property
     def unfinished(self) -> bool:
         return self.state not in FINAL_STATES
+
+
+class Ending(Value, frozen=True):
+    """How a run of a job ended, for the job's tally."""
+
+    job: JobId
+    run_id: RunId
+    state: State
+    at: Instant
+    started_at: Instant | None = None
+    error: str = ""
+
+
+class Tally(Value, frozen=True):
+    """What is counted of a job's runs as they end: it outlives the runs, which are forgotten some day."""
+
+    since: Instant
+    """The job's `Ticking.since` when this was counted: enabling a job begins a new count."""
+    failed: int
+    """How many runs failed in a row; a run that was stopped counts neither way."""
+    run_id: RunId
+    state: State
+    """That of the latest run."""
+    at: Instant
+    started_at: Instant | None = None
+    error: str = ""
 
 
 class Entry(Value, frozen=True):
@@ -133,7 +165,11 @@ class Entry(Value, frozen=True):
 
     @property
     def lateness(self) -> Span | None:
-        return None if self.started_at is None else max(0, self.started_at - self.due_at)
+        """How late it first started; of one that was tried again, how late it was made."""
+        if self.started_at is None:
+            return None
+        first_at = self.started_at if self.attempts <= 1 else self.at
+        return max(0, first_at - self.due_at)
 
 
 class JobRecord(Value, frozen=True):
@@ -145,6 +181,8 @@ class JobRecord(Value, frozen=True):
     """At most `MAX_RECENT`; only lines that made a run."""
     last: Entry | None = None
     """The latest line whose run has ended; None also where the reader does not need it."""
+    tally: Tally | None = None
+    """None: none of its runs has ended yet."""
 
 
 class Advance(Value, frozen=True):

@@ -4,6 +4,7 @@ from typing import Annotated, NewType
 
 from msgspec import Meta
 
+from headway.model.hours import ActiveHours
 from headway.model.outcome import Attachment
 from headway.model.payload import Execute
 from headway.model.time import Instant, Span
@@ -64,6 +65,8 @@ class Firing(Value, frozen=True):
     """Of a heartbeat: a reply that says all is well with at most so many more characters is not delivered."""
     name: str = ""
     """What people call the job."""
+    hours: ActiveHours | None = None
+    """Of a heartbeat: outside of them its agent is not woken, also if it had to wait."""
 
 
 class Run(Value, frozen=True):

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from headway.calls import call
 from headway.core.actions import Done, Ended, Failed, NotBegun, Start
+from headway.core.heartbeat import in_hours
 from headway.core.kernel import Kernel
 from headway.model.errors import InvalidInput, Permanent, TurnOver
 from headway.model.outcome import Reply
@@ -164,9 +165,11 @@ class Attempts:
             raise interrupted
 
     async def _has_words(self, turn: Turn, firing: Firing) -> bool:
-        """A job may ask a function of the program for its text; one that answers None has nothing to say."""
+        """Whether there is something to say: a job may ask a function for its text, a heartbeat has its hours."""
         if firing.command is not None and not isinstance(self.runners[turn.agent], RunsCommands):
             raise Permanent(f"agent {turn.agent!r} runs no commands; give the job one that does")
+        if firing.hours is not None and not in_hours(firing.hours, self._clock.wall()):
+            return False
         if not firing.function:
             return True
         text = await call(self.function(firing.function))

@@ -19,8 +19,10 @@ from headway.runtime.courier import Courier
 class Deliveries:
     """Makes deliveries for the channels that the courier knows."""
 
-    def __init__(self, courier: Courier, clock: Clock) -> None:
+    def __init__(self, courier: Courier, clock: Clock, *, shared: bool) -> None:
         self._courier = courier
+        self._shared = shared
+        """Whether other nodes may have channels that this one has not."""
         self._clock = clock
         self._used: dict[RunId, tuple[int, int]] = {}
         """Tokens that runs have reported, until their end."""
@@ -99,7 +101,10 @@ class Deliveries:
         route = run.route
         if route is None:
             return None
-        if run.firing is None and not self._courier.knows(route.channel):
+        asked_for = (
+            self._shared and run.firing is not None and bool(reply.text or reply.attachments)
+        )
+        if not asked_for and not self._courier.knows(route.channel):
             # A message's route is its address too, and who sent it may take the reply himself. Where a job's reply
             # goes was asked for: it waits for a node that has the channel.
             return None

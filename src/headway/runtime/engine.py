@@ -188,12 +188,15 @@ class Engine:
     async def _leave(self) -> None:
         """What waits is free for others and the next start. If the store cannot be told, the lease tells it."""
         self._quiet_down()
-        if self._durable:
-            self._parts.carrier.settle_all(_LEFT)
+        if not self._durable:
+            return
+        self._parts.carrier.settle_all(_LEFT)
+        last_words = [self._parts.routes.flush, self._parts.timekeeper.flush]
+        if self._membership.number:
+            last_words.append(self._store.retire)
+        for tell in last_words:
             try:
-                await self._parts.routes.flush()
-                if self._membership.number:
-                    await self._store.retire()
+                await tell()
             except Unavailable as away:
                 self._herald.store_away(str(away))
 

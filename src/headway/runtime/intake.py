@@ -175,6 +175,9 @@ class Intake:
         finally:
             for run in runs:
                 self._asking.pop(run.id, None)
+            if self._kernel.stage.draining:
+                # Who drains waits until nothing is on its way.
+                self._scribe.wake()
 
     def take_in(self, run: Run, admission: Admission) -> None:
         """The store has kept a run for which nobody waits: tell the kernel, or whoever must know."""

@@ -11,8 +11,9 @@ import msgspec
 
 from headway.core import declared
 from headway.core import jobs as rules
-from headway.core.firing import run_now
+from headway.core.firing import latest_start, run_now
 from headway.core.heartbeat import next_wake
+from headway.core.jobs import HEARTBEAT
 from headway.model.errors import InvalidInput, JobNotFound, Unavailable
 from headway.model.heartbeat import HeartbeatSettings
 from headway.model.job import MAX_RECENT, Job, JobRecord, Ticking
@@ -80,7 +81,10 @@ class Jobs:
             new = msgspec.structs.replace(job, id=kept.id, created_at=kept.created_at)
             return new, rules.reticked(kept, new, record.ticking, now)
 
-        return await self._change(known.job.id, change), False
+        changed = await self._change(known.job.id, change)
+        if not changed.job.enabled:
+            await self._stop_waiting(changed)
+        return changed, False
 
     async def put_fields(self, fields: Mapping[str, object], zone: str) -> tuple[JobRecord, bool]:
         return await self.put(rules.new_job(new_job_id(), fields, self._clock.wall(), zone))
@@ -88,9 +92,12 @@ class Jobs:
     async def known(self, named: str) -> JobRecord | None:
         """The job of this id, or the one called `agent/name`."""
         found = await self._store.find_job(JobId(named))
-        if found is None and "/" in named:
-            agent, _, name = named.partition("/")
-            found = await self._store.find_job_named(AgentName(agent), name)
+        parts = named.split("/")
+        for place in range(1, len(parts)):
+            if found is None:
+                # Both may have a slash in them.
+                agent, name = "/".join(parts[:place]), "/".join(parts[place:])
+                found = await self._store.find_job_named(AgentName(agent), name)
         return found
 
     async def find(self, job_id: JobId) -> JobRecord:
@@ -115,6 +122,9 @@ class Jobs:
         """Change what the patch names, and nothing else (C-13)."""
 
         def change(record: JobRecord, now: Instant) -> tuple[Job, Ticking]:
+            if record.job.heartbeat is not None and patch.keys() - {"enabled"}:
+                what = "enabled only: this is a heartbeat; the rest: hw.heartbeats.set, `headway heartbeat set`"
+                raise InvalidInput("patch", sorted(patch), what)
             job = rules.patched(record.job, patch, now)
             return job, rules.reticked(record.job, job, record.ticking, now)
 
@@ -132,16 +142,18 @@ class Jobs:
 
     async def remove(self, job_id: JobId) -> None:
         """The job goes, its log stays; firings that wait end, one that runs goes on."""
-        record = await self.find(job_id)
+        await self.pause(job_id)
         if not await self._store.remove_job(job_id):
             raise JobNotFound(job_id)
         self._timekeeper.look()
-        await self._stop_waiting(record)
 
     async def run(self, job_id: JobId, *, only_if_due: bool = False) -> RunId | None:
         """Fire it now, beside its schedule. None: it was to run only if due, and is not (C-10)."""
         for tried in range(_TRIES):
             record = await self.find(job_id)
+            if record.job.heartbeat is not None:
+                what = "a job: a heartbeat is woken by hw.heartbeats.wake, `headway heartbeat wake`"
+                raise InvalidInput("job", job_id, what)
             # A moment later each time: at this very instant it may have been run by hand already.
             now = self._clock.wall() + tried
             if only_if_due:
@@ -203,7 +215,7 @@ class Jobs:
         return await self._change(record.job.id, change)
 
     async def maybe_heartbeat(self, agent: AgentName) -> JobRecord | None:
-        return await self._store.find_job_named(agent, declared.HEARTBEAT)
+        return await self._store.find_job_named(agent, HEARTBEAT)
 
     async def heartbeat(self, agent: AgentName) -> JobRecord:
         record = await self.maybe_heartbeat(agent)
@@ -219,8 +231,7 @@ class Jobs:
             return None
 
         def change(record: JobRecord, now: Instant) -> tuple[Job, Ticking]:
-            last = record.recent[0].made_at if record.recent else None
-            wake_at = next_wake(now, last, manual, record.ticking.wake_at)
+            wake_at = next_wake(now, latest_start(record), manual, record.ticking.wake_at)
             if wake_at == record.ticking.wake_at:
                 return record.job, record.ticking
             # A node that looks just now is refused by the new version, so nobody waits for it.

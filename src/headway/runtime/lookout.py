@@ -6,14 +6,13 @@ that slow gates hold up no heartbeat (H-4). If the node dies on the way, the cla
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from headway.core.firing import FIRED, Decision, Look, Skip
+from headway.core.firing import FIRED, Decision, Look, Skip, catch_up_pace, is_late
 from headway.model.errors import Unavailable
 from headway.model.job import Advance, JobRecord
-from headway.model.run import JobId
 from headway.model.time import MINUTE, Instant, Span
 from headway.ports import Clock, Store
 from headway.runtime.callbacks import Callbacks
@@ -21,6 +20,7 @@ from headway.runtime.looks import Looks
 from headway.runtime.replies import is_own_cancel
 
 _AT_ONCE = 32
+_TRY_AGAIN_S = 1.0
 _CLAIM_LASTS: Span = 2 * MINUTE
 """While one node looks, no other does, for so long."""
 
@@ -35,6 +35,7 @@ class Lookout:
         looks: Looks,
         callbacks: Callbacks,
         *,
+        spread: Span,
         decide: Callable[[JobRecord, Instant, Look, Instant | None], Decision],
         carry_out: Callable[[Sequence[Decision]], Awaitable[list[bool]]],
         free: Callable[[], None],
@@ -44,10 +45,13 @@ class Lookout:
         self._clock = clock
         self._looks = looks
         self._callbacks = callbacks
+        self._spread = spread
         self._decide = decide
         self._carry_out = carry_out
         self._free = free
         self._in_doubt = in_doubt
+        self._next_place: Instant = 0
+        self._pace: Span = 0
         self._gates = 0
         self._heartbeats = 0
 
@@ -55,11 +59,9 @@ class Lookout:
         """What jobs may need of this node just now: nothing of a kind for which no look is free."""
         gates = self._looks.gates() if self._gates < _AT_ONCE else ()
         heartbeats = self._looks.heartbeats() if self._heartbeats < _AT_ONCE else ()
-        return [*gates, *heartbeats]
+        return [*self._looks.plain(), *gates, *heartbeats]
 
-    async def look_for(
-        self, records: Sequence[JobRecord], now: Instant, places: Mapping[JobId, Instant]
-    ) -> list[bool]:
+    async def look_for(self, records: Sequence[JobRecord], now: Instant) -> list[bool]:
         """Claim as many of these as there are free looks, and look. Answers which were claimed."""
         mine = self._within_reach(records)
         if not mine:
@@ -74,13 +76,24 @@ class Lookout:
                 for record, ticking in zip(mine, claimed, strict=True)
             ]
         )
+        pace = catch_up_pace(sum(is_late(record, now) for record in records), self._spread)
         for record, ticking, answer in zip(mine, claimed, answers, strict=True):
             if answer is not None:
                 stands = msgspec.structs.replace(ticking, version=ticking.version + 1)
                 looked_for = msgspec.structs.replace(record, ticking=stands)
+                place = self._place(pace) if is_late(record, now) else None
                 self._count(looked_for, 1)
-                self._callbacks.start(self._look(looked_for, places.get(record.job.id)))
+                self._callbacks.start(self._look(looked_for, place))
         return [answer is not None for answer in answers]
+
+    def _place(self, pace: Span) -> Instant:
+        """When the next one starts that makes up for a missed firing: one after the other (C-6)."""
+        now = self._clock.now()
+        # Of those that were missed together fewer and fewer are left: the first of them say how close they come.
+        self._pace = pace if self._next_place <= now else min(self._pace, pace)
+        place = max(now, self._next_place)
+        self._next_place = place + self._pace
+        return place
 
     def _within_reach(self, records: Sequence[JobRecord]) -> list[JobRecord]:
         heartbeats = [record for record in records if record.job.heartbeat is not None]
@@ -94,26 +107,32 @@ class Lookout:
             self._gates += change
 
     async def _look(self, record: JobRecord, catch_up_at: Instant | None) -> None:
+        """While the claim lasts, a store that is away is asked again; then somebody else looks."""
+        until = record.ticking.claimed_until or 0
         try:
-            look = await self._looked(record)
+            look: Look | None = None
+            while look is None and self._clock.wall() < until:
+                look = await self._looked(record)
         finally:
             self._count(record, -1)
             self._free()
-        if look is not None:
-            await self._fire(record, look, catch_up_at)
+        while look is not None and self._clock.wall() < until:
+            if await self._fired(record, look, catch_up_at):
+                break
 
     async def _looked(self, record: JobRecord) -> Look | None:
         try:
             return await self._looks.look(record.job, self._clock.wall())
         except Unavailable:
-            # The claim ends by itself, and then somebody looks again.
+            await asyncio.sleep(_TRY_AGAIN_S)
             return None
         except BaseException as error:
             if is_own_cancel(error, asyncio.current_task()):
                 raise
             return Skip(self._looks.failed(record.job, error))
 
-    async def _fire(self, record: JobRecord, look: Look, catch_up_at: Instant | None) -> None:
+    async def _fired(self, record: JobRecord, look: Look, catch_up_at: Instant | None) -> bool:
+        """Whether the store has answered; what it refused was changed by somebody, or fired before."""
         try:
             for sight in (look, Skip(FIRED)):
                 now = self._clock.wall()
@@ -122,3 +141,6 @@ class Lookout:
                     break
         except Unavailable:
             self._in_doubt()
+            await asyncio.sleep(_TRY_AGAIN_S)
+            return False
+        return True

@@ -69,7 +69,7 @@ class Parts:
         self.herald = Herald(self.bus, clock)
         self.callbacks = Callbacks(self.herald, settings.callback_within)
         self.courier = Courier(store, clock, self.herald)
-        self.deliveries = Deliveries(self.courier, clock)
+        self.deliveries = Deliveries(self.courier, clock, shared=store.durable)
         self.pruner = Pruner(store, settings)
         self.attempts = Attempts(desk, kernel, clock, self._wake, fail, self.herald)
         self.estimates = Estimates(kernel, clock, self.callbacks, self._wake)
@@ -84,7 +84,13 @@ class Parts:
         self.orders = self._new_orders()
         self.routes = Routes(store, clock)
         self.intake = self._new_intake()
-        self.looks = Looks(store, self.routes, self.herald, self.attempts.runners)
+        self.looks = Looks(
+            store,
+            self.routes,
+            self.herald,
+            self.attempts.runners,
+            known=lambda: self.intake.agents,
+        )
         self.attempts.function = self.looks.function
         self.timekeeper = self._new_timekeeper()
         self.jobs = Jobs(

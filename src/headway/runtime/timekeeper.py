@@ -9,7 +9,7 @@ depends on what is due, not on how many jobs there are.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from headway.core.actions import Finish
 from headway.core.firing import (
     FIRED,
     GO,
+    MAX_FAILURES,
     Decision,
     Look,
     Skip,
@@ -24,15 +25,17 @@ from headway.core.firing import (
     decide,
     is_late,
     pause,
+    put_off,
     settle,
+    sooner,
 )
 from headway.core.heartbeat import Silent, judge
-from headway.model.errors import NotRunning, Unavailable
-from headway.model.job import Advance, JobRecord
+from headway.model.errors import InvalidInput, NotRunning, Unavailable
+from headway.model.job import Advance, Ending, JobRecord
 from headway.model.run import JobId, Run, RunId
 from headway.model.settings import Settings
-from headway.model.time import MILLISECOND, MINUTE, SECOND, Instant, Span
-from headway.ports import Admission, Clock, Store
+from headway.model.time import HOUR, MILLISECOND, MINUTE, SECOND, Instant, Span
+from headway.ports import Admission, Clock, JobQuery, Store
 from headway.runtime.callbacks import Callbacks
 from headway.runtime.herald import Herald
 from headway.runtime.ids import RunIds
@@ -47,6 +50,14 @@ _AT_ONCE = 500
 _TRY_AGAIN: Span = SECOND
 _REFUSED: Span = 20 * MILLISECOND
 """The pause after a batch of which nothing was kept."""
+_FAR: Span = 2 * HOUR
+"""A step of the clock by more may be a mistake that is put right later."""
+_PUT_OFF: Span = 5 * MINUTE
+"""So long a job is left to other nodes that this one cannot fire."""
+_RUNS_AT_ONCE = 1_000
+"""So many runs are made together, whatever the number of jobs."""
+_COUNTED_AT_ONCE = 500
+_COUNT_WITHIN_S = 1.0
 _SETTLED_AT_ONCE = 20
 _TIDIED_AT_ONCE = 100
 _TIDY_EVERY: Span = 5 * MINUTE
@@ -74,11 +85,14 @@ class Timekeeper:
         self._ids = ids
         self._intake = intake
         self._orders = orders
+        self._looks = looks
         self._callbacks = callbacks
         self._herald = herald
         self._woken = asyncio.Event()
-        self._ended: set[JobId] = set()
-        """Jobs of which a run has ended in a way that may concern the job."""
+        self._endings: list[Ending] = []
+        """Runs that have ended and are not counted yet."""
+        self._over: set[JobId] = set()
+        """Jobs that may be over, or have failed too often."""
         self._refused: frozenset[tuple[JobId, int]] = frozenset()
         """Jobs of the latest batch, with their versions, about which no decision was kept."""
         self._lookout = Lookout(
@@ -86,11 +100,16 @@ class Timekeeper:
             clock,
             looks,
             callbacks,
+            spread=settings.catch_up_spread,
             decide=self.decide,
             carry_out=self.carry_out,
             free=self.look,
             in_doubt=intake.in_doubt,
         )
+        self._seen: tuple[Instant, Instant] | None = None
+        """What the wall clock showed last, and the one that never steps."""
+        self._right_until: Instant | None = None
+        """What the wall clock showed before it went far ahead, if it did."""
         self._tidy_at: Instant = 0
         """When to look for jobs that are over and that nobody has noticed."""
 
@@ -99,18 +118,37 @@ class Timekeeper:
         self._woken.set()
 
     def ended(self, finish: Finish) -> None:
-        """A run of a job has ended: a failure may pause the job, and the end of the last one ends it."""
+        """A run of a job has ended: failures in a row may pause the job, and the end of the last one ends it."""
         firing, outcome = finish.run.firing, finish.outcome
         if firing is None:
             return
+        self._endings.append(
+            Ending(
+                firing.job,
+                finish.run.id,
+                outcome.state,
+                finish.at,
+                finish.started_at,
+                outcome.error,
+            )
+        )
+        if firing.final:
+            self._over.add(firing.job)
         if firing.final or not outcome.ok:
-            self._ended.add(firing.job)
             self._woken.set()
+        elif len(self._endings) == 1:
+            # That a run went well is not urgent: many are counted together.
+            asyncio.get_running_loop().call_later(_COUNT_WITHIN_S, self._woken.set)
         if firing.ack_max_chars is not None and outcome.reply is not None:
             reply = outcome.reply
             verdict = judge(reply.text, bool(reply.attachments), firing.ack_max_chars)
             if isinstance(verdict, Silent):
                 self._herald.quiet(finish.run, verdict.reason)
+
+    async def flush(self) -> None:
+        """Count what has ended so far: the node leaves."""
+        while self._endings:
+            await self._count()
 
     async def run(self) -> None:
         """Fire for ever. A store that is away is asked again; whatever was due then is due still."""
@@ -131,23 +169,50 @@ class Timekeeper:
         if self._intake.closed:
             return self._settings.poll_every
         now = self._clock.wall()
+        await self._watch_clock(now)
         due = await self._store.due_jobs(now, _AT_ONCE, self._lookout.abilities())
         if due.jobs:
             plain = [record for record in due.jobs if not record.job.looks]
             looked_for = [record for record in due.jobs if record.job.looks]
-            places = self._catch_up_places(due.jobs, now, due.more)
-            kept = await self._fire(plain, now, places)
-            kept += await self._lookout.look_for(looked_for, now, places)
+            kept = await self._fire(plain, now, self._catch_up_places(plain, now, due.more))
+            kept += await self._lookout.look_for(looked_for, now)
             await self._settle_ended()
             # What was fired has its next instants; what was refused, another node has just fired.
             return 0 if any(kept) else _REFUSED
         await self._settle_ended()
-        if self._ended:
+        if self._endings or self._over:
             return 0
         if due.next_at is None:
             return self._settings.poll_every if self._store.durable else None
         # The wall clock may be set, and a hint may be lost: it never sleeps for very long.
         return min(max(0, due.next_at - self._clock.wall()), self._settings.poll_every)
+
+    async def _watch_clock(self, now: Instant) -> None:
+        """A clock that was far ahead for a while and is right again: what it has put off comes when it should.
+
+        What is due before the clock went ahead was fired then, and is not looked at again (C-5).
+        """
+        elapsed = self._clock.elapsed()
+        seen, self._seen = self._seen, (now, elapsed)
+        if seen is None:
+            return
+        expected = seen[0] + elapsed - seen[1]
+        if now - expected > _FAR:
+            self._right_until = expected
+        elif expected - now > _FAR and self._right_until is not None:
+            await self._count_anew(max(now, self._right_until))
+            self._right_until = None
+
+    async def _count_anew(self, after: Instant) -> None:
+        cursor: str | None = None
+        while True:
+            page = await self._store.list_jobs(JobQuery(None, True, None, _AT_ONCE, cursor))
+            decisions = [decision for record in page.jobs if (decision := sooner(record, after))]
+            if decisions:
+                await self.carry_out(decisions)
+            cursor = page.cursor
+            if cursor is None:
+                return
 
     def _catch_up_places(
         self, records: Sequence[JobRecord], now: Instant, more: bool
@@ -165,12 +230,19 @@ class Timekeeper:
     ) -> list[bool]:
         if not records:
             return []
-        kept = await self.carry_out(
-            [
-                self.decide(record, now, self._sight(record), places.get(record.job.id))
-                for record in records
-            ]
-        )
+        kept: list[bool] = []
+        decisions: list[Decision] = []
+        runs = 0
+        for record in records:
+            place = places.get(record.job.id)
+            decisions.append(self.decide(record, now, self._sight(record), place))
+            runs += len(decisions[-1].advance.runs)
+            if runs >= _RUNS_AT_ONCE:
+                # Firings that make up for many missed ones: others have their turn in between.
+                kept += await self.carry_out(decisions)
+                decisions, runs = [], 0
+        if decisions:
+            kept += await self.carry_out(decisions)
         self._refused = frozenset(
             _version(record) for record, was in zip(records, kept, strict=True) if not was
         )
@@ -187,8 +259,12 @@ class Timekeeper:
         composer = self._intake.composer(record.job.agent)
         try:
             return decide(record, now, composer, self._ids.next, look=look, catch_up_at=catch_up_at)
+        except InvalidInput as wrong:
+            return pause(record, now, f"cannot be fired: {describe(wrong)}")
         except Exception as error:  # noqa: BLE001 - one job that cannot be fired must not hold up the others
-            return pause(record, now, f"cannot be fired: {describe(error)}")
+            # Perhaps only here: a node may lack a time zone that others know.
+            self._herald.callback_failed(f"firing job {record.job.name!r}", describe(error))
+            return put_off(record, now + _PUT_OFF)
 
     async def carry_out(self, decisions: Sequence[Decision]) -> list[bool]:
         """Have the decisions kept, and do what follows from those that were. Answers which were."""
@@ -224,13 +300,15 @@ class Timekeeper:
             self._intake.take_in(run, admission)
         self._herald.fired(decision)
         for run_id in decision.supersedes:
-            self._callbacks.start(self._supersede(run_id))
+            self._callbacks.start(self._again(self._orders.supersede, run_id))
+        for run_id in decision.ends:
+            self._callbacks.start(self._again(self._orders.end_waiting, run_id))
 
-    async def _supersede(self, run_id: RunId) -> None:
-        """End a run whose place was taken, however long the store is away."""
+    async def _again(self, give: Callable[[RunId], Awaitable[None]], run_id: RunId) -> None:
+        """Give an order about a run, however long the store is away."""
         while True:
             try:
-                return await self._orders.supersede(run_id)
+                return await give(run_id)
             except NotRunning:
                 return None
             except Unavailable:
@@ -239,20 +317,24 @@ class Timekeeper:
     # After the run.
 
     async def _settle_ended(self) -> None:
-        """A few at a time: what is due does not wait until all that has failed was looked at."""
-        ended = sorted(self._ended)[:_SETTLED_AT_ONCE]
-        self._ended.difference_update(ended)
+        """A few at a time: what is due does not wait until all that has ended was looked at."""
+        if self._endings:
+            await self._count()
+        over = sorted(self._over)[:_SETTLED_AT_ONCE]
         records: list[JobRecord] = []
         if self._clock.elapsed() >= self._tidy_at:
             # What ended while nobody was there to notice it.
             records = list(await self._store.settled_jobs(_TIDIED_AT_ONCE))
             self._tidy_at = self._clock.elapsed() + _TIDY_EVERY
-        try:
-            records += [record async for record in self._found(ended)]
-        except BaseException:
-            self._ended.update(ended)
-            raise
+        records += [record async for record in self._found(over)]
+        self._over.difference_update(over)
         await self._settle(records)
+
+    async def _count(self) -> None:
+        counted = self._endings[:_COUNTED_AT_ONCE]
+        failed = await self._store.tally(counted)
+        del self._endings[: len(counted)]
+        self._over.update(job for job, count in failed.items() if count >= MAX_FAILURES)
 
     async def _found(self, jobs: Iterable[JobId]) -> AsyncIterator[JobRecord]:
         for job in jobs:
@@ -262,7 +344,11 @@ class Timekeeper:
 
     async def _settle(self, records: Sequence[JobRecord]) -> None:
         now = self._clock.wall()
-        decisions = [decision for record in records if (decision := settle(record, now))]
+        decisions = [
+            decision
+            for record in records
+            if (decision := settle(record, now, await self._looks.target_of(record.job)))
+        ]
         if decisions:
             await self.carry_out(decisions)
 

@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 
 from headway.model.errors import InvalidInput
-from headway.model.job import MAX_SUMMARY, Job
+from headway.model.job import MAX_SUMMARY, Job, Tally
 from headway.model.outcome import Attachment, Json, Outcome, Reply
 from headway.model.places import Answer, Command, Delivery, Standing
 from headway.model.run import Route, Run, SessionMemory
@@ -52,6 +52,9 @@ class _WrittenJob(Job, frozen=True, omit_defaults=True):
 
 class _WrittenRoute(Route, frozen=True, omit_defaults=True):
     pass
+
+
+_read_tally = msgspec.json.Decoder(Tally).decode
 
 
 def _text_of(value: object) -> str:
@@ -229,6 +232,14 @@ def encode_job(job: Job) -> str:
 def decode_job(text: str | bytes, *, enabled: bool) -> Job:
     job = cast(Job, _read_job(text))
     return job if enabled else msgspec.structs.replace(job, enabled=False)
+
+
+def encode_tally(tally: Tally) -> str:
+    return _text_of(msgspec.to_builtins(tally))
+
+
+def decode_tally(text: str | bytes) -> Tally:
+    return _read_tally(text)
 
 
 def encode_route(route: Route) -> str:

@@ -329,3 +329,94 @@ def one_run_is_due_later_and_one_now() -> None:
             "what is ready waits for what is due later",
         )
         cluster.settle()
+
+
+def a_node_is_slow_to_fire_what_another_fires_too() -> None:
+    """Both read that the job is due; what the slow one decided comes when the other is done."""
+    with Cluster(habits=Habits.plain(tick=100 * MILLISECOND)) as cluster:
+        a, b = up(cluster, "a", "b")
+        cluster.witness.timetable.add(a, "tick", SECOND, cluster.wall.now())
+        a.store.slow_calls["advance"] = 300 * MILLISECOND
+        cluster.run(8 * SECOND)
+        a.store.slow_calls.clear()
+        b.store.slow_calls["advance"] = 1_300 * MILLISECOND
+        cluster.run(8 * SECOND)
+        b.store.slow_calls.clear()
+        cluster.settle()
+        made = [run for run in cluster.witness.stored.values() if run.firing is not None]
+        alarm(len(made) >= 14, Broken.CADENCE, f"only {len(made)} runs in 16 seconds")
+
+
+def a_job_is_paused_while_a_node_fires_it() -> None:
+    with Cluster(habits=Habits.plain(tick=100 * MILLISECOND)) as cluster:
+        a, b = up(cluster, "a", "b")
+        timetable = cluster.witness.timetable
+        job = timetable.add(b, "tick", 2 * SECOND, cluster.wall.now())
+        cluster.run(SECOND)
+        for node in (a, b):
+            node.store.slow_calls["advance"] = SECOND
+        cluster.run(1_500 * MILLISECOND)
+        timetable.pause(b, job)
+        cluster.run(5 * SECOND)
+        alarm(job in timetable.paused, Broken.PAUSED, "the pause was never acknowledged")
+        for node in (a, b):
+            node.store.slow_calls.clear()
+        cluster.run(5 * SECOND)
+        cluster.settle()
+
+
+def a_job_whose_runs_take_their_time() -> None:
+    with Cluster(habits=Habits.plain(slow=700 * MILLISECOND)) as cluster:
+        a, _ = up(cluster, "a", "b")
+        cluster.witness.timetable.add(a, "slow", SECOND, cluster.wall.now())
+        cluster.set_weather(Weather(latency=20 * MILLISECOND))
+        cluster.run(10 * SECOND)
+        cluster.settle()
+
+
+def a_job_is_added_where_no_agent_runs() -> None:
+    """The node that could fire it sleeps, and polls as good as never."""
+    rare = msgspec.structs.replace(SETTINGS, poll_every=HOUR)
+    with Cluster(settings=rare, habits=Habits.plain()) as cluster:
+        asker = cluster.add("a", frozenset())
+        keeper = cluster.add("b")
+        cluster.run_until(lambda: asker.up and keeper.up)
+        cluster.run(2 * SECOND)
+        timetable = cluster.witness.timetable
+        timetable.add(asker, "tick", SECOND, cluster.wall.now())
+        cluster.run(5 * SECOND)
+        alarm(
+            not timetable.behind(cluster.wall.now() - SECOND),
+            Broken.CADENCE,
+            "nobody noticed that there is a job",
+        )
+        cluster.settle()
+
+
+def a_machine_is_ahead_of_the_others() -> None:
+    """Its own clock is wrong by an hour; jobs go by the database's."""
+    with Cluster(habits=Habits.plain(tick=100 * MILLISECOND)) as cluster:
+        (a,) = up(cluster, "a")
+        cluster.witness.timetable.add(a, "tick", 10 * SECOND, cluster.wall.now())
+        fast = cluster.add("b", off_by=HOUR)
+        cluster.run_until(lambda: fast.up)
+        cluster.run(25 * SECOND)
+        cluster.settle()
+
+
+def the_node_that_fires_dies_again_and_again() -> None:
+    """Each time between having read that a job is due and having fired it, or right after."""
+    with Cluster(habits=Habits.plain(tick=100 * MILLISECOND)) as cluster:
+        (first,) = up(cluster, "a")
+        cluster.witness.timetable.add(first, "tick", SECOND, cluster.wall.now())
+        cluster.run(3 * SECOND)
+        for number in range(6):
+            (node,) = cluster.up
+            way = node.store.slow_calls if number % 2 else node.store.slow_answers
+            way["advance"] = 400 * MILLISECOND
+            cluster.run(2_200 * MILLISECOND + number * 150 * MILLISECOND)
+            node.crash()
+            cluster.run(SECOND)
+            cluster.add(f"a{number}")
+            cluster.run_until(lambda: bool(cluster.up))
+        cluster.settle()

@@ -20,7 +20,7 @@ CHUNKS = 20
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_promise_is_kept_in_random_histories(chunk: int) -> None:
-    """D-1, D-3, D-4, D-6, D-7, D-9, D-10, S-1, S-8, X-2, X-3, X-4, L-8, R-2: see `Broken` for each."""
+    """D-1, D-3, D-4, D-6, D-7, D-9, D-10, S-1, S-8, X-2, X-3, X-4, L-8, R-2, C-5: see `Broken` for each."""
     for seed in range(chunk, SEEDS, CHUNKS):
         simulate_cluster(seed)
 
@@ -50,6 +50,7 @@ def test_histories_reach_what_they_are_to_prove() -> None:
         *("done", Reason.ORPHANED, Reason.STOPPED, Reason.SUPERSEDED, Reason.MERGED, Reason.ERROR),
         *(Reason.QUEUE_DROPPED, Reason.DEADLINE_QUEUED, Reason.DEADLINE_RUNNING),
         *("tried again elsewhere", "steered", "merged", "sub-run elsewhere", "told by another"),
+        *("fired", "fired by several nodes"),
     ]
     assert {word: seen[word] for word in expected if seen[word] < 3} == {}
 
@@ -67,6 +68,11 @@ _WORDS = (
     "the store is away for",
     "does not reach the store",
     "clock steps",
+    "is added",
+    "is paused",
+    "is resumed",
+    "is edited",
+    "is run by hand",
     "Merge(",
     "Steer(",
     "Abandon(",
@@ -92,6 +98,11 @@ def _facts(cluster: Cluster) -> set[str]:
         above = witness.attempts.get(run.parent, []) if run.parent is not None else []
         if any(attempt.node is not other.node for attempt in attempts for other in above):
             facts.add("sub-run elsewhere")
+    firings = {run_id for run_id, run in witness.stored.items() if run.firing is not None}
+    if firings:
+        facts.add("fired")
+    if len({attempt.node for run_id in firings for attempt in witness.attempts[run_id]}) > 1:
+        facts.add("fired by several nodes")
     for node in cluster.nodes:
         for run_id in node.told:
             if any(attempt.node is not node for attempt in witness.attempts.get(run_id, [])):

@@ -28,13 +28,14 @@ from headway.core.firing import (
 )
 from headway.core.request import Composer
 from headway.model.heartbeat import HeartbeatSettings
-from headway.model.job import JOB, MAX_RECENT, Job, JobRecord, Past, Ticking
+from headway.model.job import JOB, MAX_RECENT, Ending, Job, JobRecord, Past, Tally, Ticking
 from headway.model.payload import Ask, Execute, Say
 from headway.model.run import AgentName, JobId, Route, RunId
 from headway.model.schedule import At, Cron, Every
 from headway.model.settings import AgentSettings
 from headway.model.time import DAY, HOUR, MINUTE, SECOND, Instant, Span, instant_of
 from headway.model.words import Fired, Misfire, Overlap, Source, State
+from headway.store.tallies import tallied
 
 NOON: Instant = 1_760_011_200 * SECOND
 """2025-10-09T12:00:00Z."""
@@ -238,14 +239,17 @@ class TestOverlap:
 class TestFailures:
     """C-9: ten in a row pause the job."""
 
-    def failed(self, number: int) -> list[Past]:
-        return [past(State.FAILED, nth * HOUR) for nth in range(1, number + 1)]
+    def tallied(self, failed: int, since: Instant = 0) -> Tally:
+        return Tally(since, failed, RunId("r0"), State.FAILED, NOON - HOUR)
+
+    def failed(self, number: int, what: Job | None = None, since: Instant = 0) -> JobRecord:
+        return replace(record(what, NOON), tally=self.tallied(number, since))
 
     def test_nine_do_not(self) -> None:
-        assert len(fired(record(None, NOON, *self.failed(9))).advance.runs) == 1
+        assert len(fired(self.failed(9)).advance.runs) == 1
 
     def test_ten_do(self) -> None:
-        decision = fired(record(job(deliver=ROUTE), NOON, *self.failed(MAX_FAILURES)))
+        decision = fired(self.failed(MAX_FAILURES, job(deliver=ROUTE)))
         assert not decision.advance.runs
         assert not decision.advance.enabled
         assert decision.advance.ticking.due_at is None
@@ -255,25 +259,51 @@ class TestFailures:
         assert "paused" in notice.text
         assert "headway jobs resume j1" in notice.text
 
-    def test_a_success_in_between_begins_anew(self) -> None:
-        recent = [*self.failed(5), past(State.DONE), *self.failed(9)]
-        assert failures(record(None, NOON, *recent)) == 5
-
-    def test_a_stopped_run_counts_neither_way(self) -> None:
-        recent = [*self.failed(5), past(State.CANCELLED), *self.failed(5)]
-        assert failures(record(None, NOON, *recent)) == 10
-
     def test_those_before_it_was_enabled_do_not_count(self) -> None:
-        recent = self.failed(10)
-        assert failures(record(None, NOON, *recent, since=NOON - 4 * HOUR)) == 4
+        assert failures(self.failed(10, since=5)) == 0
+
+    def test_what_waits_ends_with_the_pause(self) -> None:
+        waiting, running = past(State.QUEUED, run_id="r8"), past(State.RUNNING, run_id="r9")
+        paused = fired(replace(self.failed(MAX_FAILURES), recent=(running, waiting)))
+        assert paused.ends == ("r8",)
 
     def test_the_pause_comes_with_the_tenth_failure_not_with_the_next_firing(self) -> None:
-        decision = settle(record(None, NOON + HOUR, *self.failed(MAX_FAILURES)), NOON)
+        later = replace(self.failed(MAX_FAILURES), ticking=Ticking(3, NOON + HOUR))
+        decision = settle(later, NOON)
         assert decision is not None
         assert decision.paused
 
     def test_less_changes_nothing(self) -> None:
-        assert settle(record(None, NOON + HOUR, *self.failed(3)), NOON) is None
+        later = replace(self.failed(3), ticking=Ticking(3, NOON + HOUR))
+        assert settle(later, NOON) is None
+
+    def test_a_heartbeat_says_where_its_alerts_go(self) -> None:
+        beats = job(name="heartbeat", heartbeat=HeartbeatSettings())
+        decision = settle(self.failed(MAX_FAILURES, beats), NOON, ROUTE)
+        assert decision is not None
+        (notice,) = decision.advance.notices
+        assert notice.route == ROUTE
+        assert "headway heartbeat resume brief" in notice.text
+
+    @pytest.mark.parametrize(
+        ("states", "failed"),
+        [
+            ([State.FAILED] * 3, 3),
+            ([State.FAILED, State.DONE, State.FAILED], 1),
+            ([State.FAILED, State.CANCELLED, State.FAILED], 2),
+            ([State.DONE], 0),
+        ],
+    )
+    def test_how_runs_are_counted(self, states: list[State], failed: int) -> None:
+        tally = None
+        for number, state in enumerate(states):
+            ending = Ending(JobId("j1"), RunId(f"r{number}"), state, NOON + number)
+            tally = tallied(tally, ending, since=5)
+            assert tallied(tally, ending, since=5) == tally, "twice the same counts once"
+        assert tally is not None
+        assert tally.failed == failed
+        again = Ending(JobId("j1"), RunId("later"), State.FAILED, NOON)
+        assert tallied(tally, again, since=6).failed == 1, "enabled since: a new count"
 
 
 class TestOnce:

@@ -26,7 +26,8 @@ from headway.core.heartbeat import (
     text_key,
 )
 from headway.model.errors import InvalidInput
-from headway.model.heartbeat import DEFAULT_PROMPT, ActiveHours, HeartbeatSettings
+from headway.model.heartbeat import DEFAULT_PROMPT, HeartbeatSettings
+from headway.model.hours import ActiveHours
 from headway.model.run import AgentName, Route
 from headway.model.schedule import Every
 from headway.model.time import HOUR, MILLISECOND, MINUTE, SECOND, Instant, as_timedelta, instant_of

@@ -1,20 +1,21 @@
 """Heartbeats in a running node: when an agent is woken, when it is left alone, and who hears of it (H)."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from headway import Attachment, Headway, InvalidInput, Reply, Route, Turn
+from headway import Attachment, Headway, InvalidInput, Reply, Route, StoreUnavailable, Turn
 from headway.core.firing import OVERLAPS
 from headway.core.heartbeat import COALESCE, SPACING, phase
 from headway.model.events import HeartbeatQuiet
-from headway.model.job import Entry
+from headway.model.job import Advance, Entry
 from headway.model.run import AgentName
 from headway.model.time import DAY, HOUR, MINUTE, as_datetime, as_timedelta
 from headway.model.words import Fired, HeartbeatSkip, Source, State
-from headway.ports import LetterQuery
+from headway.ports import Admission
 from headway.runtime.clock import SystemClock
 from tests.unit.runtime.times import (
     Diary,
@@ -29,7 +30,6 @@ from tests.unit.runtime.times import (
 )
 from tests.unit.runtime.worlds import hear, only
 
-_WAITING = LetterQuery(dead=False)
 CHAT = Route("chat", peer="42")
 HALF_AN_HOUR = timedelta(minutes=30)
 
@@ -355,8 +355,7 @@ async def beat(hw: Headway) -> None:
             if getattr(event, "event", type(event).__name__) == "RunFinished":
                 break
     for _ in range(500):
-        letters = await hw.engine._store.letters(_WAITING)
-        if not letters.letters:
+        if not (await hw.letters(dead=False)).letters:
             return
         await asyncio.sleep(0.01)
 
@@ -410,6 +409,47 @@ async def test_h4_wakes_coalesce_and_keep_their_distance_unless_a_person_asks() 
             at + timedelta(seconds=5 * n) + as_timedelta(COALESCE) for n in range(3)
         ]
         assert set(await told(hw)) == {"manual"}
+
+
+@starting("2026-01-01 00:00")
+async def test_h4_one_that_had_to_wait_and_the_next_one_keep_their_distance_too() -> None:
+    diary = Diary()
+    hw = program(diary)
+    hw.heartbeat("a", every="10m", prompt="?", target="none")
+    async with hw:
+        first, second = beats("a", "2026-01-01 00:00:01", "2026-01-01 00:20", 10 * MINUTE)
+        await until(first - timedelta(seconds=1))
+        diary.takes_s = (second - first).total_seconds() - 4
+        await hw.submit("a", "talk", session="agent:a:main", timeout="1h")
+        await quiet()
+        diary.takes_s = 0
+        await until(second + timedelta(minutes=9))
+        starts = [at for at, text in zip(diary.began, diary.texts, strict=True) if text == "?"]
+        assert starts[0] == second - timedelta(seconds=5)
+        assert all(at - starts[0] >= timedelta(seconds=30) for at in starts[1:])
+
+
+@starting("2026-01-01 00:00")
+async def test_h2_a_store_that_is_away_for_a_moment_during_a_look_loses_no_heartbeat() -> None:
+    diary = Diary()
+    hw = program(diary)
+    hw.heartbeat("a", every="1h", prompt="?", target="none")
+    async with hw:
+        advance = hw.engine._store.advance
+        calls = 0
+
+        async def shaky(advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                raise StoreUnavailable("memory", "away for a moment")
+            return await advance(advances)
+
+        hw.engine._store.advance = shaky  # type: ignore[method-assign]
+        (beat_at,) = beats("a", "2026-01-01 00:00:01", "2026-01-01 01:00", HOUR)
+        await until(beat_at + timedelta(seconds=30))
+        assert len(diary.began) == 1
+        assert await told(hw) == ["on_time"]
 
 
 @starting("2026-01-01 00:00")

@@ -7,7 +7,6 @@ import pytest
 
 from headway import Delivery, Headway, Permanent, Reason, Route, State, Turn
 from headway.model.events import CallbackFailed, DeliveryFailed
-from headway.ports import LetterQuery
 from tests.unit.runtime.times import (
     Diary,
     Mailbox,
@@ -22,8 +21,6 @@ from tests.unit.runtime.times import (
 from tests.unit.runtime.worlds import hear, only
 
 CHAT = Route("chat", account="bot", peer="42", thread="7")
-WAITING = LetterQuery(dead=False)
-DEAD = LetterQuery(dead=True)
 
 
 class Window:
@@ -138,7 +135,7 @@ async def test_s10_what_never_began_and_a_plain_function_get_no_empty_message() 
         await hw.stop("p")
         await quiet()
         assert mailbox.got == []
-        assert (await hw.engine._store.letters(WAITING)).letters == (), "yet nothing is left over"
+        assert await waiting_letters(hw) == [], "yet nothing is left over"
         await hw.close(0)
 
 
@@ -192,8 +189,12 @@ async def test_h3_a_heartbeat_that_has_nothing_to_say_shows_no_typing() -> None:
 # What could not be delivered.
 
 
-async def letters(hw: Headway, query: LetterQuery) -> list[Delivery]:
-    return list((await hw.engine._store.letters(query)).letters)
+async def waiting_letters(hw: Headway) -> list[Delivery]:
+    return list((await hw.letters(dead=False)).letters)
+
+
+async def dead_letters(hw: Headway) -> list[Delivery]:
+    return list((await hw.letters()).letters)
 
 
 @starting("2026-01-01 12:00")
@@ -206,13 +207,13 @@ async def test_a_delivery_is_tried_again_for_a_day_and_then_is_a_dead_letter() -
         heard = hear(hw)
         await hw.jobs.add("d", "a", at="in 1m", text="x", deliver=CHAT)
         await until("2026-01-02 11:00")
-        (waiting,) = await letters(hw, WAITING)
+        (waiting,) = await waiting_letters(hw)
         assert waiting.error == "ConnectionError: offline"
         assert waiting.tries > 100
-        assert await letters(hw, DEAD) == []
+        assert await dead_letters(hw) == []
         await until("2026-01-02 12:05")
-        assert await letters(hw, WAITING) == []
-        (dead,) = await letters(hw, DEAD)
+        assert await waiting_letters(hw) == []
+        (dead,) = await dead_letters(hw)
         assert (dead.error, dead.text) == ("ConnectionError: offline", "re: x")
         assert only(heard, DeliveryFailed)[-1].again_at is None
         tried = len(window.got)
@@ -221,12 +222,12 @@ async def test_a_delivery_is_tried_again_for_a_day_and_then_is_a_dead_letter() -
         assert len(window.got) == tried, "nobody tries it any more"
 
         window.error = None
-        assert await hw.engine._store.retry_letter(dead.id, hw.engine._clock.now())
+        assert await hw.retry_letter(dead.id)
         await asyncio.sleep(1)
         assert len(window.got) == tried + 1
         assert window.got[-1].id == dead.id
-        assert await letters(hw, DEAD) == await letters(hw, WAITING) == []
-        assert not await hw.engine._store.retry_letter(dead.id, hw.engine._clock.now())
+        assert await dead_letters(hw) == await waiting_letters(hw) == []
+        assert not await hw.retry_letter(dead.id)
 
 
 @starting("2026-01-01 12:00")
@@ -238,7 +239,7 @@ async def test_what_can_never_be_delivered_is_a_dead_letter_at_once_and_holds_up
     async with hw:
         await hw.send("a", "x", route=CHAT, debounce=0)
         await quiet()
-        assert [letter.error for letter in await letters(hw, DEAD)] == ["Permanent: no such chat"]
+        assert [letter.error for letter in await dead_letters(hw)] == ["Permanent: no such chat"]
         window.error = None
         await hw.send("a", "y", route=CHAT, debounce=0)
         await quiet()

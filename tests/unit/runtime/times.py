@@ -102,7 +102,8 @@ class Diary:
             self.cancelled.append(now())
             raise
         if self.error is not None:
-            raise self.error
+            # A new one each time: one that is raised again and again keeps the traces of all times.
+            raise type(self.error)(*self.error.args)
         return self.reply or f"re: {turn.text}"
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from headway import Attachment, Outcome, Reply, Route, State
 from headway.model.errors import InvalidInput
-from headway.model.heartbeat import ActiveHours, HeartbeatSettings
+from headway.model.heartbeat import HeartbeatSettings
+from headway.model.hours import ActiveHours
 from headway.model.job import MAX_SUMMARY, Job
 from headway.model.payload import Ask, Execute, Gate, Payload, Say
 from headway.model.places import (

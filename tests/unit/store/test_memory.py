@@ -194,7 +194,7 @@ def test_s4_jobs_that_are_done_leave_a_bounded_log() -> None:
             job = _job(number)
             assert await store.add_job(job, Ticking(next_at=0))
             await _end(store, await _fire(store, job, number, delete=True))
-        assert (await store.due_jobs(clock.now(), 10, ())).jobs == ()
+        assert (await store.due_jobs(clock.now(), 10, ("agent:a",))).jobs == ()
         assert max(_sizes(store).values()) <= 10
         entries = (await store.job_log(LogQuery())).entries
         assert [line.due_at for line in entries] == list(range(99, 89, -1))
@@ -229,9 +229,9 @@ def test_s4_changes_of_a_job_leave_nothing_behind() -> None:
         for version in range(1, 5_000):
             assert await store.change_job(job, Ticking(version, next_at=DAY + version))
         assert max(_sizes(store).values()) <= 100
-        assert (await store.due_jobs(0, 10, ())).next_at == DAY + 4_999
+        assert (await store.due_jobs(0, 10, ("agent:a",))).next_at == DAY + 4_999
         assert await store.remove_job(job.id)
-        assert (await store.due_jobs(2 * DAY, 10, ())).jobs == ()
+        assert (await store.due_jobs(2 * DAY, 10, ("agent:a",))).jobs == ()
         assert _sizes(store) == {}
 
     asyncio.run(main())

@@ -1,7 +1,7 @@
 """Jobs in the PostgreSQL store, beyond the contract: many at once, hints, poolers, indexes, long replies."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import asyncpg
 import msgspec
@@ -23,7 +23,7 @@ from tests.postgres import Pooler, fresh_url, own_server, with_option
 from tests.unit.store.test_postgres import AGENT, Node, nodes, on_a_loop, sql
 
 MANY = 1_000
-NO_ABILITIES: Sequence[str] = ()
+ABILITIES = ("agent:a",)
 EVERY_S = 0.02
 MOST_AT_ONCE = 10
 """There are no more hints than one in so many seconds, and a few after a silence."""
@@ -63,7 +63,7 @@ async def add_many(node: Node, count: int) -> list[JobId]:
 
 async def advance_due(node: Node, name: str = "") -> tuple[list[Advance], list[bool]]:
     """As a timekeeper does: read what is due, decide, keep. Which of the decisions held?"""
-    due = await node.store.due_jobs(node.clock.now(), MANY, NO_ABILITIES)
+    due = await node.store.due_jobs(node.clock.now(), MANY, ABILITIES)
     steps = [
         a_firing(node, record.job.id, record.ticking.version, record.ticking.next_at or 0, name)
         for record in due.jobs
@@ -89,7 +89,7 @@ async def test_c5_of_a_thousand_jobs_that_two_nodes_find_due_at_once_each_fires_
         assert await _column(connection, f"select id from {schema}.runs") == runs
         assert await _column(connection, f"select run from {schema}.firings") == runs
         assert await _column(connection, f"select distinct version from {schema}.jobs") == {2}
-        due = await a.store.due_jobs(a.clock.now(), MANY, NO_ABILITIES)
+        due = await a.store.due_jobs(a.clock.now(), MANY, ABILITIES)
         assert (due.jobs, due.next_at) == ((), a.clock.now() + HOUR)
 
 
@@ -221,6 +221,7 @@ async def test_c12_a_change_is_told_by_the_transaction_that_makes_it() -> None:
 async def test_c12_nothing_is_told_of_a_change_that_was_not_kept() -> None:
     async with nodes("a", "b") as (a, b):
         await a.listens()
+        await b.listens()
         await b.store.add_job(a_job(1), Ticking())
         await a.ear.until(Hint.JOBS)
         b.ear.hints.clear()
@@ -245,7 +246,7 @@ async def test_n20_a_job_of_a_newer_version_is_left_to_its_nodes() -> None:
             f"""update {schema}.jobs set body = replace(body, '"every"', '"lunar"')"""
             " where id = 'job-00001'"
         )
-        due = await a.store.due_jobs(a.clock.now(), 2, NO_ABILITIES)
+        due = await a.store.due_jobs(a.clock.now(), 2, ABILITIES)
         assert [record.job.id for record in due.jobs] == ["job-00000"]
         assert due.more
         page = await a.store.list_jobs(JobQuery(limit=2))
@@ -267,7 +268,7 @@ async def test_d9_a_job_that_somebody_has_locked_hangs_nothing() -> None:
             with pytest.raises(StoreUnavailable):
                 await a.store.advance(steps)
             assert loop.time() - began < 2.5
-            assert len((await a.store.due_jobs(a.clock.now(), 9, NO_ABILITIES)).jobs) == 3
+            assert len((await a.store.due_jobs(a.clock.now(), 9, ABILITIES)).jobs) == 3
         assert None not in await a.store.advance(steps)
 
 

@@ -256,7 +256,7 @@ def test_c11_reading_answers_while_the_writer_is_busy(tmp_path: Path) -> None:
         writing = asyncio.ensure_future(store._write(hold))
         await asyncio.to_thread(busy.wait, 10)
         async with asyncio.timeout(5):
-            (due,) = (await store.due_jobs(NOW + HOUR, 9, ())).jobs
+            (due,) = (await store.due_jobs(NOW + HOUR, 9, ("agent:a",))).jobs
             assert due.ticking.version == 2
             assert len((await store.list_jobs(JobQuery())).jobs) == 1
             assert len((await store.job_log(LogQuery(job.id))).entries) == 1
@@ -279,7 +279,7 @@ def test_a_database_in_memory_keeps_jobs_too() -> None:
         assert await store.add_job(job, Ticking(next_at=NOW))
         ((admission,),) = await store.advance([firing(job, 1, NOW)])  # type: ignore[misc]
         assert isinstance(admission, Granted)
-        (record,) = (await store.due_jobs(NOW + HOUR, 9, ())).jobs
+        (record,) = (await store.due_jobs(NOW + HOUR, 9, ("agent:a",))).jobs
         assert [past.state for past in record.recent] == [State.QUEUED]
         await store.close()
 
@@ -334,10 +334,10 @@ def test_n20_jobs_that_this_version_cannot_read_are_left_to_others(tmp_path: Pat
                 " WHERE id IN ('j-0', 'j-1', 'j-2', 'j-4', 'j-strange settled')"
             )
         newer.close()
-        due = await store.due_jobs(NOW, 2, ())
+        due = await store.due_jobs(NOW, 2, ("agent:a",))
         assert _ids(due.jobs) == ["j-3", "j-5"]
         assert due.more
-        due = await store.due_jobs(NOW, 4, ())
+        due = await store.due_jobs(NOW, 4, ("agent:a",))
         assert _ids(due.jobs) == ["j-3", "j-5", "j-6", "j-7"]
         assert (due.next_at, due.more) == (NOW + 5, False)
         assert _ids(await store.settled_jobs(9)) == ["j-settled"]

@@ -68,7 +68,7 @@ async def read_checklist(store: "Store", record: "JobRecord | None", agent: str 
 
 async def _read(url: str, agent: str) -> str | None:
     from headway.cli.opening import reading
-    from headway.core.declared import HEARTBEAT
+    from headway.core.jobs import HEARTBEAT
     from headway.model.run import AgentName
 
     async with reading(url) as store:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 async def find(store: "Store", agent: str) -> "JobRecord":
     from headway.cli.jobs.finding import StoredJobs, every_job
-    from headway.core.declared import HEARTBEAT
+    from headway.core.jobs import HEARTBEAT
     from headway.model.errors import UnknownName
     from headway.model.run import AgentName
 

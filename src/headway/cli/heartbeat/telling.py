@@ -15,7 +15,8 @@ from headway.cli.jobs.telling import (
 from headway.cli.tables import table
 from headway.core.heartbeat import has_content, in_hours, next_in_hours
 from headway.core.spoken import show_time
-from headway.model.heartbeat import ActiveHours, HeartbeatSettings
+from headway.model.heartbeat import HeartbeatSettings
+from headway.model.hours import ActiveHours
 from headway.model.run import Route
 from headway.model.time import Instant, span_text
 from headway.model.views import JobView

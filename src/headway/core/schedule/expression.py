@@ -23,6 +23,7 @@ _FIELDS = (
     ("day-of-week", "0-7 or SUN-SAT, where 0 and 7 are Sunday", 7),
 )
 _STEP = re.compile(r"/([0-9]+)")
+_RANGE_OF_ONE = re.compile(r"\b(\w+)-\1/[0-9]+")
 _UNTIL_SUNDAY = re.compile(r"(?<!SUN)-SUN\b")
 _LONGEST = 256
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -170,6 +171,8 @@ def parse(text: str) -> Expression:
     if len(parts) != 5:
         raise _refusal(text, f"of five fields, and this has {len(parts)}")
     parts[4] = _UNTIL_SUNDAY.sub("-7", parts[4])
+    # cronsim reads a range of one with a step as if it had no end.
+    parts = [_RANGE_OF_ONE.sub(r"\1", part) for part in parts]
     for part, (name, _, most) in zip(parts, _FIELDS, strict=True):
         if not all(1 <= int(step) <= most for step in _STEP.findall(part)):
             raise _refusal(text, f"whose {name} has steps of 1 to {most}, not {_shown(part)}")

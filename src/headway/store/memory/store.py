@@ -21,7 +21,7 @@ from headway.core.actions import (
 from headway.core.alarms import NEVER
 from headway.core.endings import FINAL_CUTS
 from headway.core.session import BLANK
-from headway.model.job import Advance, Job, JobRecord, Ticking
+from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Stop
 from headway.model.run import (
@@ -317,6 +317,9 @@ class MemoryStore:
         if self._hear is not None and any(advance.notices for advance in advances):
             self._hear(Hint.ENDED)
         return answers
+
+    async def tally(self, endings: Sequence[Ending]) -> Mapping[JobId, int]:
+        return self._timetable.tally(endings)
 
     async def job_log(self, query: LogQuery) -> LogPage:
         return self._log.page(query)

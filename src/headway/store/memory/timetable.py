@@ -1,7 +1,7 @@
 """The jobs, where each stands in time, and which is due next."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import TypeAlias
@@ -9,13 +9,14 @@ from typing import TypeAlias
 import msgspec
 
 from headway.model.errors import InvalidInput
-from headway.model.job import Advance, Job, JobRecord, Ticking
+from headway.model.job import Advance, Ending, Job, JobRecord, Tally, Ticking
 from headway.model.run import AgentName, JobId, Run
 from headway.model.time import Instant
 from headway.ports import Admission, DueJobs, JobPage, JobQuery
 from headway.store.codec import job_cursor, read_job_cursor
 from headway.store.memory.log import JobLog
 from headway.store.memory.outbox import MemoryOutbox
+from headway.store.tallies import tallied
 
 _SPARE = 64
 """How many outdated instants may always wait to be met."""
@@ -60,6 +61,7 @@ class MemoryTimetable:
         self._names: dict[_Name, JobId] = {}
         self._sorted: list[_Name] | None = None
         """The names in order; None if they have changed since."""
+        self._tallies: dict[JobId, Tally] = {}
         self._due: list[_Due] = []
         self._marks = 0
         self._settled: dict[JobId, None] = {}
@@ -146,6 +148,16 @@ class MemoryTimetable:
     def settled(self, most: int) -> Sequence[JobRecord]:
         return [self._record(self._jobs[job_id]) for job_id in islice(self._settled, most)]
 
+    def tally(self, endings: Sequence[Ending]) -> Mapping[JobId, int]:
+        counted: dict[JobId, int] = {}
+        for ending in endings:
+            kept = self._jobs.get(ending.job)
+            if kept is not None:
+                tally = tallied(self._tallies.get(ending.job), ending, kept.ticking.since)
+                self._tallies[ending.job] = tally
+                counted[ending.job] = tally.failed
+        return counted
+
     def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
         answers: list[tuple[Admission, ...] | None] = []
         any_earlier = False
@@ -158,7 +170,7 @@ class MemoryTimetable:
         return answers
 
     def _advance(self, advance: Advance) -> tuple[tuple[Admission, ...] | None, bool]:
-        """What became of its runs, and whether it is due earlier than it was."""
+        """What became of its runs, and whether all must know: it is due earlier, or enabled or there no more."""
         kept = self._jobs.get(advance.job)
         if (
             kept is None
@@ -172,13 +184,14 @@ class MemoryTimetable:
             self._outbox.put(notice)
         if advance.delete:
             self._drop(advance.job)
-            return admissions, False
+            return admissions, True
         before = kept.due_at
         job = kept.job
         if job.enabled is not advance.enabled:
             job = msgspec.structs.replace(job, enabled=advance.enabled)
         due_at = self._keep(job, advance.ticking, advance.version + 1)
-        return admissions, due_at is not None and (before is None or due_at < before)
+        sooner = due_at is not None and (before is None or due_at < before)
+        return admissions, sooner or job.enabled is not kept.job.enabled
 
     def _name(self, job: Job) -> None:
         self._names[job.agent, job.name] = job.id
@@ -210,14 +223,16 @@ class MemoryTimetable:
         del self._names[job.agent, job.name]
         self._sorted = None
         self._settled.pop(job_id, None)
+        self._tallies.pop(job_id, None)
         self._log.removed(job_id)
 
     def _record(self, kept: _Kept) -> JobRecord:
-        return JobRecord(kept.job, kept.ticking, self._log.recent(kept.job.id))
+        job_id = kept.job.id
+        tally = self._tallies.get(job_id)
+        return JobRecord(kept.job, kept.ticking, self._log.recent(job_id), tally=tally)
 
     def _whole(self, kept: _Kept) -> JobRecord:
-        job_id = kept.job.id
-        return JobRecord(kept.job, kept.ticking, self._log.recent(job_id), self._log.last(job_id))
+        return msgspec.structs.replace(self._record(kept), last=self._log.last(kept.job.id))
 
 
 def _matches(query: JobQuery, job: Job) -> bool:

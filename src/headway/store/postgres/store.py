@@ -9,7 +9,7 @@ import msgspec
 
 from headway.core.actions import Action, Finish, Release, Start, session_of
 from headway.model.errors import InvalidInput, StoreUnavailable
-from headway.model.job import Advance, Job, JobRecord, Ticking
+from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Place, Stop
 from headway.model.run import (
@@ -23,7 +23,7 @@ from headway.model.run import (
     SessionMemory,
 )
 from headway.model.settings import Limits, Settings
-from headway.model.time import MINUTE, Instant, Span
+from headway.model.time import DAY, MINUTE, Instant, Span
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.model.words import Cut, Reason, State
 from headway.ports import (
@@ -59,7 +59,9 @@ from headway.store.codec import (
     encode_command,
     encode_fields,
     encode_outcome,
+    encode_text,
 )
+from headway.store.keys import UNTAKEN
 from headway.store.postgres.address import address_of
 from headway.store.postgres.admissions import MOST_AT_ONCE, AdmissionBatch, Asked, without_clashes
 from headway.store.postgres.connections import Connections
@@ -545,6 +547,9 @@ class PostgresStore:
         values = (now, now - settings.retention, now - settings.task_retention, most)
         rows = await self._connections.call(self._prune, *values, within=_LONG)
         lines = await self._timetable.prune(now - settings.retention, most)
+        await self._connections.call(
+            self._sql["give_up_letters"], encode_text(UNTAKEN), now - 2 * DAY
+        )
         # Who asks goes on at once while as much was forgotten as he allowed.
         return max(int(rows[0][0]), most if lines >= most else 0)
 
@@ -762,6 +767,9 @@ class PostgresStore:
 
     async def advance(self, advances: Sequence[Advance]) -> Sequence[tuple[Admission, ...] | None]:
         return await self._timetable.advance(advances)
+
+    async def tally(self, endings: Sequence[Ending]) -> Mapping[JobId, int]:
+        return await self._timetable.tally(endings)
 
     async def job_log(self, query: LogQuery) -> LogPage:
         return await self._timetable.log(query)

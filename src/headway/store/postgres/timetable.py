@@ -7,7 +7,17 @@ import asyncpg
 import msgspec
 
 from headway.model.errors import InvalidInput
-from headway.model.job import MAX_RECENT, Advance, Entry, Job, JobRecord, Past, Ticking
+from headway.model.job import (
+    MAX_RECENT,
+    Advance,
+    Ending,
+    Entry,
+    Job,
+    JobRecord,
+    Past,
+    Tally,
+    Ticking,
+)
 from headway.model.outcome import Outcome
 from headway.model.run import AgentName, JobId
 from headway.model.settings import Settings
@@ -26,8 +36,10 @@ from headway.ports import (
 from headway.store.codec import (
     decode_entry_outcome,
     decode_job,
+    decode_tally,
     decode_text,
     encode_job,
+    encode_tally,
     encode_text,
     job_cursor,
     read_job_cursor,
@@ -40,6 +52,7 @@ from headway.store.postgres.hints import Hints
 from headway.store.postgres.literals import Call
 from headway.store.postgres.statements import statements
 from headway.store.postgres.troubles import BAD_DATA
+from headway.store.tallies import tallied
 
 Keep = Callable[[str, Instant, dict[str, object]], Awaitable[None]]
 Told = Callable[[AdmissionBatch, Sequence[asyncpg.Record]], None]
@@ -221,6 +234,30 @@ class PostgresTimetable:
             }
             await self._keep("not_stored", self._clock.now(), fields)
 
+    async def tally(self, endings: Sequence[Ending]) -> Mapping[JobId, int]:
+        """Read, count, and write what nobody has counted meanwhile; the rest once more."""
+        left, counted = list(endings), dict[JobId, int]()
+        while left:
+            tallies: dict[JobId, Tally] = {}
+            was: dict[JobId, str | None] = {}
+            since: dict[JobId, Instant] = {}
+            jobs = sorted({ending.job for ending in left})
+            for job, enabled_at, body in await self._connections.call(self._sql["tallies"], jobs):
+                was[job], since[job] = body, enabled_at
+                if body is not None:
+                    tallies[job] = decode_tally(body)
+            for ending in left:
+                if ending.job in since:
+                    known = tallies.get(ending.job)
+                    tallies[ending.job] = tallied(known, ending, since[ending.job])
+            texts = [encode_tally(tallies[job]) for job in since]
+            values = (list(since), texts, [was[job] for job in since])
+            rows = await self._connections.call(self._sql["keep_tallies"], *values) if since else ()
+            kept = {JobId(row["job"]) for row in rows}
+            counted |= {job: tallies[job].failed for job in kept}
+            left = [ending for ending in left if ending.job in since and ending.job not in kept]
+        return counted
+
     async def log(self, query: LogQuery) -> LogPage:
         values: list[object] = [position(query.cursor), query.limit + 1]
         wanted = "true"
@@ -294,9 +331,20 @@ def _records(
     """Jobs as they were read. One that a newer version wrote may not be understood: it is for its nodes (N-20)."""
     records: list[JobRecord] = []
     for row in rows:
-        _, version, next_at, wake_at, claimed_until, since, enabled, paused, body, pasts, *line = (
-            row
-        )
+        (
+            _,
+            version,
+            next_at,
+            wake_at,
+            claimed_until,
+            since,
+            enabled,
+            paused,
+            body,
+            pasts,
+            tally,
+            *line,
+        ) = row
         try:
             job = decode_job(body, enabled=enabled)
         except (msgspec.MsgspecError, ValueError):
@@ -305,7 +353,8 @@ def _records(
         ticking = Ticking(version, next_at, wake_at, claimed_until, since, said)
         recent = _read_pasts(pasts) if pasts else ()
         last = _entry(job.id, row, long) if line and row["run"] is not None else None
-        records.append(JobRecord(job, ticking, recent, last))
+        counted = None if tally is None else decode_tally(tally)
+        records.append(JobRecord(job, ticking, recent, last, counted))
     return records
 
 

@@ -123,9 +123,11 @@ class _Advancing:
             del self._stands[asked.job]
             self._jobs.pop(asked.job, None)
             self._deleted.append((asked.job,))
+            tell_all(self._node)
             return True
         due_at = due_at_of(asked.ticking, enabled=asked.enabled)
-        if due_at is not None and (stand.due_at is None or due_at < stand.due_at):
+        sooner = due_at is not None and (stand.due_at is None or due_at < stand.due_at)
+        if sooner or not asked.enabled:
             tell_all(self._node)
         stand.version += 1
         stand.due_at = due_at

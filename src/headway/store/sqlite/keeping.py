@@ -8,7 +8,7 @@ import msgspec
 from headway.model.places import Delivery
 from headway.model.run import AgentName, Route
 from headway.model.settings import Settings
-from headway.model.time import Instant
+from headway.model.time import DAY, Instant
 from headway.ports import Hint, LetterPage, LetterQuery
 from headway.store.codec import (
     decode_delivery,
@@ -19,6 +19,7 @@ from headway.store.codec import (
     read_letter_cursor,
     said_key,
 )
+from headway.store.keys import UNTAKEN
 from headway.store.sqlite.database import Database
 from headway.store.sqlite.node import Node
 
@@ -108,6 +109,7 @@ def prune(database: Database, settings: Settings, most: int, now: Instant) -> in
         forgotten += len(rows)
     database.run("forget_firings", now - settings.retention, 10 * most)
     database.run("forget_orders", now - settings.retention, most)
+    database.run("give_up_letters", UNTAKEN, now - 2 * DAY)
     database.run("forget_dead_letters", now - settings.retention)
     database.run("forget_nodes", now - settings.retention)
     database.run("forget_events", now - settings.retention, most)

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from headway.core.actions import Action
 from headway.model.errors import InvalidInput, StoreRefused, StoreUnavailable
-from headway.model.job import Advance, Job, JobRecord, Ticking
+from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Delivery, Holding, Order
 from headway.model.run import (
@@ -460,6 +460,9 @@ class SqliteStore:
             lambda db: advance(db, self._node, advances, now),
             again=lambda db: advance_apart(db, self._node, advances, now),
         )
+
+    async def tally(self, endings: Sequence[Ending]) -> Mapping[JobId, int]:
+        return await self._write(lambda db: timetable.tally(db, endings))
 
     async def job_log(self, query: LogQuery) -> LogPage:
         return await self._read(lambda db: timetable.job_log(db, query))

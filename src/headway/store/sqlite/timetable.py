@@ -5,7 +5,7 @@ from typing import cast
 
 import msgspec
 
-from headway.model.job import Entry, Job, JobRecord, Past, Ticking
+from headway.model.job import Ending, Entry, Job, JobRecord, Past, Tally, Ticking
 from headway.model.run import AgentName, JobId, RunId
 from headway.model.time import Instant
 from headway.model.words import Fired, State
@@ -20,8 +20,10 @@ from headway.ports import (
 from headway.store.codec import (
     decode_entry_outcome,
     decode_job,
+    decode_tally,
     decode_text,
     encode_job,
+    encode_tally,
     encode_text,
     job_cursor,
     read_job_cursor,
@@ -30,6 +32,7 @@ from headway.store.sqlite.database import Column, Database
 from headway.store.sqlite.node import Node
 from headway.store.sqlite.reading import position
 from headway.store.sqlite.statements import STATEMENTS
+from headway.store.tallies import tallied
 
 _FIRST = -(1 << 63)
 _LAST = (1 << 63) - 1
@@ -47,6 +50,7 @@ class _JobRow(msgspec.Struct, eq=False, array_like=True, gc=False):
     since: Instant
     paused: str | None
     recent: str
+    tally: str | None = None
 
     def record(self) -> JobRecord:
         ticking = Ticking(
@@ -58,10 +62,12 @@ class _JobRow(msgspec.Struct, eq=False, array_like=True, gc=False):
             decode_text(self.paused) if self.paused else "",
         )
         job = decode_job(self.body, enabled=bool(self.enabled))
-        return JobRecord(job, ticking, _read_past(self.recent))
+        tally = None if self.tally is None else decode_tally(self.tally)
+        return JobRecord(job, ticking, _read_past(self.recent), tally=tally)
 
 
 _read_jobs = msgspec.json.Decoder(list[_JobRow]).decode
+_read_tallies = msgspec.json.Decoder(list[tuple[JobId, Instant, str | None]]).decode
 _read_past = msgspec.json.Decoder(tuple[Past, ...]).decode
 
 _RECORDS = f"{STATEMENTS['job_records'].text} WHERE jobs.number IN"
@@ -130,6 +136,25 @@ def remove_job(database: Database, node: Node, job_id: JobId) -> bool:
     return removed
 
 
+def tally(database: Database, endings: Sequence[Ending]) -> dict[JobId, int]:
+    """Count how runs ended; of jobs that are gone nothing is counted."""
+    tallies: dict[JobId, Tally | None] = {}
+    since: dict[JobId, Instant] = {}
+    wanted = [(job,) for job in dict.fromkeys(ending.job for ending in endings)]
+    for (text,) in database.read("tallies_of", wanted):
+        for job, enabled_at, body in _read_tallies(cast(str, text)):
+            since[job] = enabled_at
+            tallies[job] = None if body is None else decode_tally(body)
+    counted: dict[JobId, Tally] = {}
+    for ending in endings:
+        if ending.job in since:
+            tallied_so_far = counted.get(ending.job) or tallies[ending.job]
+            counted[ending.job] = tallied(tallied_so_far, ending, since[ending.job])
+    if counted:
+        database.write("keep_tallies", [(job, encode_tally(one)) for job, one in counted.items()])
+    return {job: one.failed for job, one in counted.items()}
+
+
 # Reading.
 
 
@@ -142,8 +167,8 @@ def find_job_named(database: Database, agent: AgentName, name: str) -> JobRecord
 
 
 def _found(database: Database, which: str, *values: Column) -> JobRecord | None:
-    rows = _records(database, STATEMENTS[which].text, values)
-    return _with_last(database, [rows[0].record()])[0] if rows else None
+    records = _readable(_records(database, STATEMENTS[which].text, values))
+    return _with_last(database, records)[0] if records else None
 
 
 def _records(database: Database, which: str, values: Sequence[Column]) -> list[_JobRow]:
@@ -170,11 +195,11 @@ def list_jobs(database: Database, query: JobQuery) -> JobPage:
         values.append(int(query.heartbeats))
     which = f"SELECT number FROM jobs WHERE {' AND '.join(conditions)} ORDER BY agent, name LIMIT ?"
     rows = _records(database, which, (*values, query.limit + 1))
-    records = [row.record() for row in rows]
+    records = _readable(rows)
     records.sort(key=lambda record: (record.job.agent, record.job.name))
     page = records[: query.limit]
     cursor = None
-    if len(records) > query.limit and page:
+    if len(rows) > query.limit and page:
         cursor = job_cursor(page[-1].job.agent, page[-1].job.name)
     return JobPage(tuple(_with_last(database, page)), cursor)
 

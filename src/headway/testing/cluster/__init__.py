@@ -7,6 +7,7 @@
     faults               what goes wrong between a node and its store
     agents, journal      what attempts do, and what they write down
     database             the shared database, and a reader that looks past all stores
+    timetable            its jobs, and what must hold of their firings
     witness, verdict     what must hold while it happens, and when all is over
 
 Nodes know nothing of each other but through the database. The witness never asks an engine; it goes by what was

@@ -14,9 +14,16 @@ class WallClock:
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
         self.off_by: Span = 0
+        self._most: Span = 0
 
     def now(self) -> Instant:
+        self._most = max(self._most, self.off_by)
         return ORIGIN + self._conductor.now + self.off_by
+
+    def latest(self) -> Instant:
+        """What it would show had it never been set back: who has not seen it since goes by that."""
+        self._most = max(self._most, self.off_by)
+        return ORIGIN + self._conductor.now + self._most
 
 
 class NodeClock(SystemClock):

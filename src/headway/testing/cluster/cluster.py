@@ -26,7 +26,7 @@ from headway.testing.cluster.faults import CALM, Weather
 from headway.testing.cluster.loops import Conductor
 from headway.testing.cluster.nodes import Node
 from headway.testing.cluster.verdict import check_at_the_end, unsettled
-from headway.testing.cluster.violation import Violation
+from headway.testing.cluster.violation import Broken, Violation
 from headway.testing.cluster.witness import Witness
 
 FEW = LaneName("few")
@@ -81,7 +81,7 @@ class Cluster:
         self.conductor = Conductor(Random(f"{seed} conductor"))
         self.wall = WallClock(self.conductor)
         self.database = SharedDatabase()
-        self.witness = Witness(self.conductor, self.database.reader, settings)
+        self.witness = Witness(self.conductor, self.wall, self.database.reader, settings)
         self.nodes: list[Node] = []
         """All that ever were."""
         self.weather: Weather = CALM
@@ -169,6 +169,7 @@ class Cluster:
         able = {name for node in self.up for name in node.runs}
         if not able.issuperset(self.agents):
             self.add(f"last{len(self.nodes)}")
+        self._stop_jobs()
         until = self.now + _PATIENCE
         while left := unsettled(self.witness, self.database.reader, self.nodes):
             if self.now >= until:
@@ -181,6 +182,29 @@ class Cluster:
             node.close()
         self.run_until(lambda: not any(node.gone_at is None for node in self.nodes), HOUR)
         check_at_the_end(self.witness, self.database.reader, self.nodes)
+
+    def _stop_jobs(self) -> None:
+        """Jobs that nobody stops go on for ever: first they must be on time, and then they are paused."""
+        timetable = self.witness.timetable
+        if not timetable.jobs:
+            return
+        if not self.conductor.run_until(
+            self.now + _PATIENCE, lambda: bool(self.up) and not timetable.behind(self.wall.now())
+        ):
+            behind = ", ".join(timetable.behind(self.wall.now()))
+            raise Violation(Broken.CADENCE, f"nobody fires any more: {behind}")
+        self._check_jobs()
+        until = self.now + _PATIENCE
+        while jobs := timetable.unpaused():
+            if self.now >= until:
+                raise Violation(Broken.PAUSED, f"cannot be paused: {', '.join(jobs)}")
+            for job in jobs:
+                timetable.pause(self.up[0], job)
+            self.run(_LOOKS_EVERY)
+
+    def _check_jobs(self) -> None:
+        for promise, text in self.witness.timetable.faults(self.witness.stored):
+            raise Violation(promise, text)
 
     def outcome(self, run_id: str) -> str:
         """How a run ended, as `state/reason`; for tests."""

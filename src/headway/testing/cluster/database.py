@@ -82,6 +82,25 @@ class Reader:
             for row in self._rows(question)
         ]
 
+    def enabled_jobs(self) -> list[tuple[str, int | None]]:
+        """Every job that is enabled, and when it fires next."""
+        rows = self._rows("SELECT id, next_at FROM jobs WHERE enabled = 1 ORDER BY id")
+        return [(str(job), None if at is None else int(str(at))) for job, at in rows]
+
+    def firings(self) -> list[tuple[str, int, str, str | None, int]]:
+        """The log of all jobs: job, due time, kind, run, and how many firings the line stands for."""
+        rows = self._rows("SELECT job, due_at, kind, run, count FROM firings ORDER BY number")
+        return [
+            (
+                str(job),
+                int(str(due_at)),
+                str(kind),
+                None if run is None else str(run),
+                int(str(count)),
+            )
+            for job, due_at, kind, run, count in rows
+        ]
+
     def events(self, kind: str) -> int:
         return len(self._rows("SELECT 1 FROM events WHERE kind = ?", kind))
 

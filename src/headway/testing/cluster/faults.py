@@ -13,7 +13,7 @@ import msgspec
 
 from headway.core.actions import Action
 from headway.model.errors import StoreUnavailable
-from headway.model.job import Advance, Job, JobRecord, Ticking
+from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
 from headway.model.places import Answer, Delivery, Holding, Order
 from headway.model.run import (
@@ -385,6 +385,9 @@ class FaultyStore:
         for advance, admissions in zip(advances, answers, strict=True):
             for run, admission in zip(advance.runs, admissions or (), strict=False):
                 self._sight.admitted(run, admission)
+
+    async def tally(self, endings: Sequence[Ending]) -> Mapping[JobId, int]:
+        return await self._through("tally", lambda: self._store.tally(endings))
 
     async def job_log(self, query: LogQuery) -> LogPage:
         return await self._through("job_log", lambda: self._store.job_log(query))

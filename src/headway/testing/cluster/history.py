@@ -11,11 +11,11 @@ from headway.core.request import SubmitOptions
 from headway.model.run import AgentName, QueueOptions, Route, RunId, Sender, SessionKey
 from headway.model.settings import LaneSettings, Settings
 from headway.model.time import MILLISECOND, MINUTE, SECOND, Span
-from headway.model.words import Mode
+from headway.model.words import Misfire, Mode, Overlap
 from headway.testing.cluster.agents import Habits
 from headway.testing.cluster.cluster import AGENTS, FEW, SETTINGS, Cluster
 from headway.testing.cluster.faults import Weather
-from headway.testing.cluster.nodes import CHANNEL, Node
+from headway.testing.cluster.nodes import CHANNEL, GATE, Node
 
 _NAMES = ("a", "b", "c", "d")
 _MODES = ("queue", "queue", "queue", "followup", "collect", "steer", "steer", "interrupt", "reject")
@@ -37,6 +37,7 @@ class History:
         """Whether the first node sends work to `beta` without being able to do it."""
         self._sessions = [f"s{number}" for number in range(random.randint(1, 5))] + ["wide"]
         self._runs: list[RunId] = []
+        self._of_jobs = Random(f"{seed} jobs")
         self._asked = 0
         self.span = random.randint(8, 30) * SECOND
 
@@ -52,6 +53,7 @@ class History:
             self._plan(2 * SECOND, self.span, self._command)
         for _ in range(random.choice((0, 1, 2, 3, 4, 6))):
             self._plan(3 * SECOND, self.span, self._fault)
+        self._plan_jobs()
         cluster.run(self.span)
 
     def _plan(self, first: Span, last: Span, call: Callable[[], object]) -> None:
@@ -168,6 +170,51 @@ class History:
                 if self._runs:
                     run_id = random.choice(self._runs)
                     node.ask(f"cancel {run_id}", engine.cancel(run_id))
+
+    # Jobs.
+
+    def _plan_jobs(self) -> None:
+        random = self._of_jobs
+        plan = self.cluster.conductor.plan
+        for number in range(random.choice((0, 0, 1, 2, 3))):
+            plan(random.randrange(2 * SECOND, self.span // 2), partial(self._add_job, f"j{number}"))
+        for _ in range(random.choice((0, 0, 2, 5))):
+            plan(random.randrange(3 * SECOND, self.span), self._touch_job)
+
+    def _add_job(self, name: str) -> None:
+        random, cluster = self._of_jobs, self.cluster
+        if cluster.up:
+            self._say(f"job {name} is added")
+            cluster.witness.timetable.add(
+                random.choice(cluster.up),
+                name,
+                random.choice((500 * MILLISECOND, SECOND, 3 * SECOND, 7 * SECOND)),
+                cluster.wall.now(),
+                overlap=random.choice(tuple(Overlap)),
+                misfire=random.choice(tuple(Misfire)),
+                gate=random.choice(("", "", GATE)),
+            )
+
+    def _touch_job(self) -> None:
+        random, timetable = self._of_jobs, self.cluster.witness.timetable
+        if not self.cluster.up or not timetable.jobs:
+            return
+        node, job = random.choice(self.cluster.up), random.choice(tuple(timetable.jobs))
+        match random.randrange(5):
+            case 0:
+                self._say(f"{job} is paused")
+                timetable.pause(node, job)
+            case 1:
+                self._say(f"{job} is resumed")
+                timetable.resume(node, job)
+            case 2:
+                self._say(f"{job} is edited")
+                timetable.edit(node, job, random.choice(("700ms", "2s")))
+            case _ if job not in timetable.paused:
+                self._say(f"{job} is run by hand")
+                timetable.run(node, job)
+            case _:
+                pass
 
     # Faults.
 

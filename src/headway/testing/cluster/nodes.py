@@ -11,7 +11,7 @@ from headway.core.request import SubmitOptions
 from headway.model.errors import HeadwayError, Unavailable
 from headway.model.outcome import Outcome
 from headway.model.places import Delivery
-from headway.model.run import AgentName, RunId
+from headway.model.run import AgentName, Route, RunId
 from headway.model.settings import AgentSettings, Settings
 from headway.model.time import SECOND, Instant, Span
 from headway.model.words import Reason
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from headway.testing.cluster.witness import Witness
 
 CHANNEL = "chat"
+GATE = "look"
 _TRIES_AGAIN_S = 0.5
+_LOOK_S = 0.1
 
 
 class Node:
@@ -130,7 +132,8 @@ class Node:
             for name, settings in self.agents.items():
                 runner = FunctionRunner(agent_for(self, self._habits))
                 engine.register(name, runner if name in self.runs else None, settings)
-            engine.add_channel(CHANNEL, self._deliver)
+            engine.add_channel(CHANNEL, NodeChannel(self))
+            engine.looks.functions[GATE] = _look
             try:
                 await engine.start()
             except Unavailable:
@@ -240,7 +243,7 @@ class Node:
             attempt.ended_at = self.conductor.now
             self._witness.ended(attempt)
 
-    def _deliver(self, delivery: Delivery) -> None:
+    def deliver(self, delivery: Delivery) -> None:
         self._witness.delivered(self, delivery)
 
     def _enlisted(self, number: int, asked_at: Instant) -> None:
@@ -287,6 +290,25 @@ class Node:
         loop.step()
         assert closing.done()
         loop.close()
+
+
+async def _look() -> bool:
+    """The gate of jobs that have one: it takes a moment, in which anything may happen."""
+    await asyncio.sleep(_LOOK_S)
+    return True
+
+
+class NodeChannel:
+    """The channel of all nodes: it gets also what is empty, because it could show who is typing."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    async def send(self, delivery: Delivery) -> None:
+        self._node.deliver(delivery)
+
+    async def typing(self, route: Route, on: bool) -> None:
+        pass
 
 
 def _say_nothing(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:

@@ -48,6 +48,7 @@ def _faults(
     yield from _attempts(witness, reader)
     yield from _steering(witness)
     yield from _outbox(witness)
+    yield from witness.timetable.faults(witness.stored)
     for left in reader.left_over():
         yield Broken.LEFT_OVER, left
     if reader.events("slot_conflict"):

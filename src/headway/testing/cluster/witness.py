@@ -29,9 +29,11 @@ from headway.model.time import MILLISECOND, Span
 from headway.model.words import Cut, Mode, Reason, Source, State
 from headway.ports import Admission, Elsewhere, Granted, Recorded, TurnedAway
 from headway.store.keys import Key, keys_of
+from headway.testing.cluster.clocks import WallClock
 from headway.testing.cluster.database import Reader
 from headway.testing.cluster.journal import Attempt
 from headway.testing.cluster.loops import Conductor
+from headway.testing.cluster.timetable import Timetable
 from headway.testing.cluster.violation import Broken
 from headway.turn import Fence
 
@@ -49,11 +51,14 @@ _LASTING_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_
 class Witness:
     """Everything that is known from outside, and what must hold of it while it happens."""
 
-    def __init__(self, conductor: Conductor, reader: Reader, settings: Settings) -> None:
+    def __init__(
+        self, conductor: Conductor, wall: WallClock, reader: Reader, settings: Settings
+    ) -> None:
         self._conductor = conductor
         self._reader = reader
         self._settings = settings
         self.nodes: list[Node] = []
+        self.timetable = Timetable(reader, wall)
         self.widths: dict[SessionKey, int] = {}
         """Sessions that allow more than one at once."""
         self.stored: dict[RunId, Run] = {}
@@ -100,6 +105,8 @@ class Witness:
         if not isinstance(admission, Granted | Elsewhere) or run.id in self.stored:
             return
         self.stored[run.id] = run
+        for promise, text in self.timetable.admitted(run):
+            self._object(promise, text)
         if is_plain(run):
             self._plain[run.session].append(run.id)
         for key in keys_of(run):

@@ -42,6 +42,12 @@ create index firings_job on headway.firings (job, number);
 create index firings_made on headway.firings (job, number) include (run, due_at, at) where run is not null;
 create index firings_at on headway.firings using brin (at) with (pages_per_range = 16);
 
+-- What is counted of a job's runs as they end, as JSON; it goes with its job.
+create table headway.tallies (
+    job text collate "C" primary key,
+    body text not null
+) with (fillfactor = 50);
+
 -- Where the latest message of an agent came from.
 create table headway.routes (
     agent text collate "C" primary key,
@@ -85,11 +91,11 @@ $$;
 
 -- Jobs that are due and that a node with these abilities can look after, the earliest first, one more than asked for
 -- if there are more; then one row `next` with the time when the next one will be.
--- Indexes: jobs_due, and those of `recent_v1`.
+-- Indexes: jobs_due, tallies_pkey, and those of `recent_v1`.
 create function headway.due_jobs_v1(p_now bigint, p_most integer, p_abilities text[], p_recent integer)
 returns table (
     due_at bigint, version bigint, next_at bigint, wake_at bigint, claimed_until bigint, since bigint,
-    enabled boolean, paused text, body text, pasts text
+    enabled boolean, paused text, body text, pasts text, tally text
 )
 language plpgsql stable
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
@@ -99,7 +105,8 @@ as $$
 begin
     -- One statement, so that what is said of a job's runs is as old as its version.
     return query
-        select d.due_at, d.version, d.next_at, d.wake_at, d.claimed_until, d.since, d.enabled, d.paused, d.body, r.pasts
+        select d.due_at, d.version, d.next_at, d.wake_at, d.claimed_until, d.since, d.enabled, d.paused, d.body, r.pasts,
+               (select t.body from headway.tallies t where t.job = d.id)
         from (
             select j.* from headway.jobs j
             where j.due_at <= p_now and (j.needs = '' or j.needs = any (p_abilities))
@@ -108,7 +115,7 @@ begin
         order by d.due_at, d.id;
     return query
         select min(n.due_at), null::bigint, null::bigint, null::bigint, null::bigint, null::bigint,
-               null::boolean, null::text, null::text, null::text
+               null::boolean, null::text, null::text, null::text, null::text
         from (
             select j.due_at from headway.jobs j
             where j.due_at > p_now and (j.needs = '' or j.needs = any (p_abilities))
@@ -120,7 +127,8 @@ end $$;
 -- Jobs go on: those whose version still is the given one; of the others nothing is kept. Jobs come sorted by id and
 -- without repetition. `p_r_of`, `p_e_of` and `p_d_of` say for each run, line and notice which of the jobs it is of.
 -- Answers as `admit_v1` for the runs of those that held, and besides: `stale` for each job that did not hold,
--- `earlier` for its runs, and `sooner` if some job is due earlier than before.
+-- `earlier` for its runs, and `sooner` if all must know: some job is due earlier
+-- than before, or is enabled or there no more.
 -- Locks jobs by id, then what an admission locks, then keys of what is said once, then the outbox.
 -- Indexes: jobs_pkey, and those of `admit_v1` and `post_v1`.
 create function headway.advance_v1(
@@ -159,9 +167,11 @@ begin
             with ordinality as n(id, version, next_at, wake_at, claimed_until, since, paused, enabled, due_at, ord)
         join headway.jobs o on o.id = n.id
         where j.id = n.id and j.version = n.version
-        returning n.ord::integer as ord, j.due_at, o.due_at as was_due_at
+        returning n.ord::integer as ord, j.due_at, o.due_at as was_due_at, j.enabled <> o.enabled as switched
     )
-    select array_agg(m.ord), bool_or(m.due_at < m.was_due_at or m.due_at is not null and m.was_due_at is null)
+    select array_agg(m.ord),
+           bool_or(m.due_at < m.was_due_at or m.due_at is not null and m.was_due_at is null or m.switched
+                   or p_delete[m.ord])
     into v_held, v_sooner from moved m;
     v_holds := array_fill(coalesce(cardinality(v_held), 0) = cardinality(p_jobs), array[cardinality(p_jobs)]);
     if v_held is not null and not v_holds[1] then
@@ -204,8 +214,11 @@ begin
         where v_holds[n.of] having count(*) > 0;
     end if;
     if true = any (p_delete) then
-        delete from headway.jobs j using unnest(p_jobs, p_delete) with ordinality as n(id, goes, ord)
-        where j.id = n.id and n.goes and v_holds[n.ord];
+        with gone as (
+            delete from headway.jobs j using unnest(p_jobs, p_delete) with ordinality as n(id, goes, ord)
+            where j.id = n.id and n.goes and v_holds[n.ord] returning j.id
+        )
+        delete from headway.tallies t using gone g where t.job = g.id;
     end if;
 
     if v_sooner then

@@ -23,7 +23,8 @@ select case when $1::text is not null then pg_notify($1, $2) end from changed;
 
 -- name: remove_job
 -- Tells all nodes if a channel is given. Index: jobs_pkey.
-with removed as (delete from headway.jobs j where j.id = $3 returning j.id)
+with removed as (delete from headway.jobs j where j.id = $3 returning j.id),
+forgotten as (delete from headway.tallies t using removed r where t.job = r.id)
 select case when $1::text is not null then pg_notify($1, $2) end from removed;
 
 -- name: jobs
@@ -31,7 +32,7 @@ select case when $1::text is not null then pg_notify($1, $2) end from removed;
 -- with its outcome unless that is long.
 -- Indexes: jobs_pkey or jobs_name; those of `recent_v1`; firings_made and endings_pkey for the line.
 select j.due_at, j.version, j.next_at, j.wake_at, j.claimed_until, j.since, j.enabled, j.paused, j.body, r.pasts,
-       l.number, l.line_due_at, l.kind, l.at, l.run, l.reason, l.count, l.state, l.attempt, l.started_at,
+       (select t.body from headway.tallies t where t.job = j.id) as tally, l.number, l.line_due_at, l.kind, l.at, l.run, l.reason, l.count, l.state, l.attempt, l.started_at,
        l.finished_at, l.outcome, l.long, j.agent, j.name
 from (select * from headway.jobs j where {wanted}) j
 cross join lateral headway.recent_v1(j.id, $1) r
@@ -46,10 +47,24 @@ order by j.agent, j.name;
 
 -- name: settled_jobs
 -- Without their latest line. Indexes: jobs_settled, and those of `recent_v1`.
-select j.due_at, j.version, j.next_at, j.wake_at, j.claimed_until, j.since, j.enabled, j.paused, j.body, r.pasts
+select j.due_at, j.version, j.next_at, j.wake_at, j.claimed_until, j.since, j.enabled, j.paused, j.body, r.pasts,
+       (select t.body from headway.tallies t where t.job = j.id) as tally
 from (select j.* from headway.jobs j where j.enabled and j.due_at is null order by j.id limit $2) j
 cross join lateral headway.recent_v1(j.id, $1) r
 order by j.id;
+
+-- name: tallies
+-- What was counted so far of some jobs, and since when. Indexes: jobs_pkey, tallies_pkey.
+select j.id, j.since, t.body from headway.jobs j left join headway.tallies t on t.job = j.id
+where j.id = any ($1::text[]);
+
+-- name: keep_tallies
+-- Only where nobody has counted meanwhile; answers those. Index: tallies_pkey.
+insert into headway.tallies as t (job, body)
+select n.job, n.body from unnest($1::text[], $2::text[]) as n(job, body) order by n.job collate "C"
+on conflict (job) do update set body = excluded.body
+where t.body in (select n.was from unnest($1::text[], $3::text[]) as n(job, was) where n.job = t.job)
+returning t.job;
 
 -- name: job_log
 -- Lines from a number downwards, of one job or of all, with what became of their runs, but no long outcomes.

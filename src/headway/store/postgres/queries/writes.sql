@@ -27,6 +27,10 @@ delete from headway.outbox o where o.id = $1;
 -- Index: outbox_pkey.
 update headway.outbox o set due_at = $2, tries = $4, error = $3 where o.id = $1;
 
+-- name: give_up_letters
+-- What nobody has taken: no node has the channel. Index: outbox_due.
+update headway.outbox o set dead = true, error = $1 where not o.dead and o.due_at <= $2;
+
 -- name: dead_letter
 -- Index: outbox_pkey.
 update headway.outbox o set dead = true, tries = $3, error = $2 where o.id = $1;

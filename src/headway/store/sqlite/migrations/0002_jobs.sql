@@ -29,6 +29,15 @@ CREATE INDEX jobs_due ON jobs (due_at, number, needs) WHERE due_at IS NOT NULL;
 CREATE INDEX jobs_settled ON jobs (delete_after_run DESC, number)
 WHERE enabled = 1 AND due_at IS NULL;
 
+-- What is counted of a job's runs as they end. It goes with its job.
+CREATE TABLE tallies (
+    job TEXT PRIMARY KEY,
+    body TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TRIGGER jobs_gone AFTER DELETE ON jobs
+BEGIN DELETE FROM tallies WHERE job = old.id; END;
+
 -- The log. A line outlives its job and its run; `run_number` is that of its run among all runs, which is not given
 -- twice.
 CREATE TABLE firings (

@@ -107,6 +107,11 @@ WHERE number IN (
     LIMIT ?
 );
 
+-- name: give_up_letters
+-- What nobody has taken: no node has the channel. Index: outbox_due.
+UPDATE outbox SET dead = 1, error = ?1
+WHERE dead = 0 AND due_at <= ?2;
+
 -- name: forget_dead_letters
 -- Index: outbox_dead.
 DELETE FROM outbox WHERE dead = 1 AND first_at <= ?;

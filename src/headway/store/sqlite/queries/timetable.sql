@@ -81,7 +81,7 @@ WHERE column1 IS NOT NULL;
 -- Jobs as they stand, with the latest runs that each has made and that are still known, the newest first. Which jobs is
 -- added: `WHERE jobs.number IN` one of the statements below. One JSON text, see sessions_of; the runs of each are
 -- a text in it, so that one that cannot be read spoils no other.
--- Index: the primary keys of jobs, attempts and queue; firings_made; runs_fired.
+-- Index: the primary keys of jobs, attempts, queue and tallies; firings_made; runs_fired.
 SELECT json_group_array(json_array(
     jobs.number,
     jobs.body,
@@ -113,9 +113,23 @@ SELECT json_group_array(json_array(
             ORDER BY line.number DESC
             LIMIT 20
         ) AS made
-    )
+    ),
+    (SELECT tallies.body FROM tallies WHERE tallies.job = jobs.id)
 ))
 FROM jobs;
+
+-- name: tallies_of
+-- What was counted so far of some jobs, and since when. One JSON text, see sessions_of. Index: jobs.id, tallies.
+SELECT json_group_array(json_array(jobs.id, jobs.since, tallies.body))
+FROM jobs LEFT JOIN tallies ON tallies.job = jobs.id
+WHERE jobs.id IN (VALUES /* rows */ (?));
+
+-- name: keep_tallies
+-- Index: the primary key of tallies.
+INSERT INTO tallies (job, body)
+SELECT * FROM (VALUES /* rows */ (?, ?))
+WHERE column1 IS NOT NULL
+ON CONFLICT (job) DO UPDATE SET body = excluded.body;
 
 -- name: job_of_id
 -- Index: jobs.id.
