@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from headway import Delivery, Headway, Route, Turn
 from headway.testing import run_virtual
 
-hw = Headway()
+hw = Headway("memory://")
 ADA = Route("telegram", peer="ada")
 inbox: list[str] = []
 

@@ -17,7 +17,7 @@ from headway.testing import virtual_time
 
 def build() -> tuple[Headway, list[str]]:
     """The program under test: an agent that is slow, and what it said."""
-    hw = Headway()
+    hw = Headway("memory://")
     said: list[str] = []
 
     @hw.agent("assistant")

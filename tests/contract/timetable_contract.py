@@ -379,12 +379,13 @@ class TimetableContract(Suite):
         tally = world.store.tally
         first = [ended("r1", State.DONE), ended("r2", State.FAILED), ended("r3", State.FAILED)]
         assert await tally([*first, ended("r4", State.FAILED, other)]) == {job.id: 2, other.id: 1}
-        assert await tally([ended("r3", State.FAILED)]) == {job.id: 2}, "counted once"
+        assert await tally(first) == {job.id: 2}, "an answer was lost: counted once"
         assert await tally([ended("r5", State.CANCELLED)]) == {job.id: 2}
         assert await tally([ended("r6", State.FAILED)]) == {job.id: 3}
         record = await world.store.find_job(job.id)
         assert record is not None
-        assert record.tally == Tally(
+        assert record.tally is not None
+        assert msgspec.structs.replace(record.tally, counted=()) == Tally(
             record.ticking.since, 3, RunId("r6"), State.FAILED, 7, 6, "no ☎\0"
         )
         (due, _) = (await keeper.due(now=world.clock.now() + 9)).jobs

@@ -7,6 +7,7 @@ they get a day each.
 
 import re
 from collections.abc import Mapping
+from hashlib import blake2b
 
 from headway.core.jobs import new_job
 from headway.core.schedule import zone_name
@@ -170,11 +171,17 @@ class _Reading:
             self._report(why, taken=True)
 
     def _name(self, comment: str, command: str) -> str:
-        """The comment right above it, if that reads like a name; else the program and the line."""
-        if comment and comment not in self._names:
-            return comment
-        program = command.split(maxsplit=1)[0].strip("\"'()").rpartition("/")[2] or "command"
-        return f"{comment or program[:_LONGEST_NAME]} (line {self._number})"
+        """The comment right above it, if that reads like a name; else the program and a mark of the command.
+
+        It does not depend on the line: a crontab that was edited and is read again makes the same jobs.
+        """
+        name = comment
+        if not name:
+            program = command.split(maxsplit=1)[0].strip("\"'()").rpartition("/")[2] or "command"
+            mark = blake2b(" ".join(command.split()).encode(errors="surrogatepass"), digest_size=2)
+            name = f"{program[:_LONGEST_NAME]} {mark.hexdigest()}"
+        numbered = (name, *(f"{name} ({number})" for number in range(2, len(self._names) + 3)))
+        return next(free for free in numbered if free not in self._names)
 
     def _report(self, why: str, taken: bool = False) -> None:
         self.problems.append(Problem(self._number, self._line, why, taken))

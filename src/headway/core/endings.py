@@ -9,6 +9,8 @@ FINAL_CUTS = frozenset({Cut.STOPPED, Cut.SUPERSEDED, Cut.DEADLINE, Cut.TIMED_OUT
 STOPS = frozenset({Reason.STOPPED, Reason.SUPERSEDED})
 """Ends of waiting runs that take along what they had started (X-3)."""
 
+TOOK_TOO_LONG = "the attempt took longer than its timeout"
+
 CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
     Cut.STOPPED: (State.CANCELLED, Reason.STOPPED),
     Cut.SUPERSEDED: (State.CANCELLED, Reason.SUPERSEDED),
@@ -19,7 +21,7 @@ CUT_OUTCOMES: dict[Cut, tuple[State, Reason]] = {
 }
 _CUT_ERRORS: dict[Cut, str] = {
     Cut.DEADLINE: "deadline exceeded while running",
-    Cut.TIMED_OUT: "the attempt took longer than its timeout",
+    Cut.TIMED_OUT: TOOK_TOO_LONG,
     Cut.LOST: "its node could not reach the store any more while it ran",
 }
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from headway.core.heartbeat import SPACING
+from headway.core.heartbeat import SPACING, in_hours, wake_in_hours
 from headway.core.request import Composer
 from headway.core.schedule import count, latest, next_firing, offset
 from headway.model.job import ISOLATED, JOB, MAX_RECENT, Advance, Entry, Job, JobRecord, Ticking
@@ -118,13 +118,23 @@ def decide(
     next_at, wake_at = ticking.next_at, ticking.wake_at
     if next_at is not None and next_at <= now:
         next_at = None if runs and job.delete_after_run else _after(job, now)
+    if wake_at is not None and wake_at <= now:
+        wake_at = None
+    hours = None if job.heartbeat is None else job.heartbeat.hours
+    if (
+        isinstance(look, Skip)
+        and wake_at is None
+        and hours is not None
+        and not in_hours(hours, now)
+    ):
+        wake_at = wake_in_hours(hours, job.agent, now, next_at)
     advance = Advance(
         job.id,
         ticking.version,
         msgspec.structs.replace(
             ticking,
             next_at=next_at,
-            wake_at=None if wake_at is not None and wake_at <= now else wake_at,
+            wake_at=wake_at,
             claimed_until=None,
         ),
         runs=tuple(runs),
@@ -238,12 +248,16 @@ def job_view(record: JobRecord) -> JobView:
     last_run_at = recent[0].made_at if recent else None
     if last_run_at is None and tally is not None:
         last_run_at = tally.at if tally.started_at is None else tally.started_at
+    # What has just ended is counted a moment later.
+    last = record.last
+    is_newer = last is not None and (tally is None or (last.finished_at or 0) >= tally.at)
+    ended = last.outcome if last is not None and is_newer else None
     return JobView(
         record.job,
         next_run_at=record.ticking.next_at,
         last_run_at=last_run_at,
-        last_outcome=None if tally is None else tally.state,
-        last_error="" if tally is None else tally.error,
+        last_outcome=ended.state if ended is not None else None if tally is None else tally.state,
+        last_error=ended.error if ended is not None else "" if tally is None else tally.error,
         consecutive_failures=failures(record),
         unfinished=sum(past.unfinished for past in recent),
         paused=record.ticking.paused,

@@ -148,6 +148,20 @@ def next_in_hours(hours: ActiveHours, now: Instant) -> Instant:
     return at
 
 
+def wake_in_hours(
+    hours: ActiveHours, agent: AgentName, now: Instant, next_at: Instant | None
+) -> Instant | None:
+    """When to wake an agent whose cadence passes over its hours; None if the cadence falls into the next of them.
+
+    "Once a day, between 8 and 10" shall wake it once a day, wherever in the day its phase is.
+    """
+    opens_at = next_in_hours(hours, now)
+    lasts = (hours.end - hours.start) % 1440 * MINUTE or DAY
+    if next_at is not None and next_at < opens_at + lasts:
+        return None
+    return opens_at + phase(agent, lasts // 2)
+
+
 def phase(agent: AgentName, interval: Span) -> Span:
     """Where in the interval an agent is woken: the same on every node and after every restart.
 

@@ -567,7 +567,8 @@ class Kernel:
             case TimeoutPassed(live):
                 live.alarm = None
                 if live.cut is None:
-                    stage.cut(live, Cut.TIMED_OUT)
+                    again = live.retries < live.run.retries
+                    stage.cut(live, Cut.OVERRAN if again else Cut.TIMED_OUT)
             case GraceOver(live) if live.ticket in stage.untold:
                 stage.set_grace(live)
             case GraceOver(live):

@@ -4,7 +4,7 @@ Its run gets its outcome or stands in line again; it is left to the kernel to st
 """
 
 from headway.core.actions import Ended, Failed, Limited, NotBegun, NoteHold
-from headway.core.endings import cut_outcome
+from headway.core.endings import TOOK_TOO_LONG, cut_outcome
 from headway.core.live import LiveRun
 from headway.core.retry import delay
 from headway.core.stage import Stage
@@ -42,6 +42,8 @@ class Returning:
         if cut is Cut.PREEMPTED:
             live.attempt -= 1
             stage.queue_again(live, cut=cut)
+        elif cut is Cut.OVERRAN:
+            self._try_again(live, TOOK_TOO_LONG, 0.5, cut)
         elif live.attempt < live.run.max_attempts and (
             cut is Cut.LOST or (cut is Cut.DRAINED and (again or stage.keep_waiting))
         ):
@@ -58,13 +60,16 @@ class Returning:
         self._stage.queue_again(live, until=until, cut=Cut.LOST)
 
     def _failed(self, live: LiveRun, ended: Failed, jitter: float) -> None:
-        live.limited = 0
         if ended.permanent or live.retries >= live.run.retries:
             self._stage.finish(live, Outcome(State.FAILED, ended.reason, error=ended.error))
-            return
+        else:
+            self._try_again(live, ended.error, jitter)
+
+    def _try_again(self, live: LiveRun, error: str, jitter: float, cut: Cut | None = None) -> None:
+        live.limited = 0
         until = self._stage.now + delay(live.retries, jitter)
         live.retries += 1
-        self._stage.queue_again(live, until=until, error=ended.error)
+        self._stage.queue_again(live, until=until, cut=cut, error=error)
 
     def _limited(self, live: LiveRun, ended: Limited) -> None:
         """The provider asks for a pause: all that share its key wait, this run first in its session (X-6)."""

@@ -138,6 +138,8 @@ class Tally(Value, frozen=True):
     at: Instant
     started_at: Instant | None = None
     error: str = ""
+    counted: tuple[RunId, ...] = ()
+    """The latest runs that were counted: an answer may be lost, and none counts twice."""
 
 
 class Entry(Value, frozen=True):

@@ -70,6 +70,8 @@ class Cut(Word):
     SUPERSEDED = "superseded"
     DEADLINE = "deadline"
     TIMED_OUT = "timed_out"
+    OVERRAN = "overran"
+    """It took longer than its timeout, and its run is tried again (C-9)."""
     PREEMPTED = "preempted"
     DRAINED = "drained"
     LOST = "lost"

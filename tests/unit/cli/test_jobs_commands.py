@@ -589,7 +589,7 @@ class TestFiles:
         assert dry.code == 2
         assert dry.lines == [
             "would take command/Nightly backup",
-            "would take command/poll (line 4)",
+            "would take command/poll ce9a",
         ]
         assert dry.err.startswith("left out: line 5, @reboot /opt/start: ")
         assert not Path(shell.store.removeprefix("sqlite:///")).exists()

@@ -25,6 +25,7 @@ from tests.unit.runtime.times import (
     now,
     program,
     quiet,
+    rarely,
     starting,
     until,
 )
@@ -579,3 +580,20 @@ async def test_h1_missed_heartbeats_are_not_made_up_for() -> None:
         assert sum(line.count for line in lines) == 72
         await asyncio.sleep(3600)
         assert (await beats_log(hw))[-1].kind is Fired.ON_TIME
+
+
+@starting("2026-01-01 12:00")
+async def test_h1_once_a_day_in_narrow_hours_wakes_once_a_day() -> None:
+    woken: list[datetime] = []
+    hw = Headway("memory://", settings=rarely())
+
+    @hw.agent("early")
+    async def early(turn: Turn) -> str:
+        woken.append(now())
+        return "HEARTBEAT_OK"
+
+    hw.heartbeat("early", every="1d", hours="08:00-10:00", prompt="look")
+    async with hw:
+        await until("2026-01-11 12:00")
+        assert [at.date().day for at in woken] == list(range(2, 12))
+        assert all(8 <= at.hour < 10 for at in woken)

@@ -809,3 +809,23 @@ async def test_c3_bad_schedules_are_refused_and_leave_nothing_behind() -> None:
         await hw.jobs.add("b", "a", text="x", cron="0 0 29 2 *")
         with pytest.raises(InvalidInput, match="name"):
             await hw.jobs.add("b", "a", text="x", every="1h")
+
+
+@starting("2026-01-01 12:00")
+async def test_c9_an_attempt_that_takes_too_long_is_tried_again() -> None:
+    hw = program(Diary())
+    began: list[int] = []
+
+    @hw.agent("hangs")
+    async def hangs(turn: Turn) -> str:
+        began.append(turn.attempt)
+        await asyncio.sleep(3600)
+        return "never"
+
+    async with hw:
+        await hw.jobs.add("h", "hangs", every="1d", text="x", timeout="10s", retries=2)
+        handle = await hw.jobs.run("hangs/h")
+        assert handle is not None
+        outcome = await handle.wait()
+        assert (outcome.state, outcome.reason) == (State.FAILED, Reason.TIMED_OUT)
+        assert began == [1, 2, 3]

@@ -38,8 +38,10 @@ def _may_cut(mirror: Mirror, phase: Phase, seen: Seen, reason: Cut) -> bool:
             return True
         case Cut.DEADLINE:
             return run.deadline_at is not None and run.deadline_at <= now
-        case Cut.TIMED_OUT:
-            return run.timeout is not None and seen.started_at + run.timeout <= now
+        case Cut.TIMED_OUT | Cut.OVERRAN:
+            again = seen.retries < run.retries
+            took_too_long = run.timeout is not None and seen.started_at + run.timeout <= now
+            return took_too_long and again is (reason is Cut.OVERRAN)
         case Cut.DRAINED:
             return phase.cutting_all
         case Cut.PREEMPTED:

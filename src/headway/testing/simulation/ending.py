@@ -64,7 +64,7 @@ def check_returned(phase: Phase, seen: Seen) -> None:
 def end_of(mirror: Mirror, phase: Phase, seen: Seen) -> tuple[State, Reason | None] | None:
     """How a run ends with this attempt; None if it lives on."""
     cut = _cut(phase, seen)
-    if cut is Cut.PREEMPTED:
+    if cut is Cut.PREEMPTED or cut is Cut.OVERRAN:
         return _end_unless_kept(mirror)
     if cut is not None:
         allowed = seen.attempt < seen.run.max_attempts
@@ -131,7 +131,9 @@ def queue_again(mirror: Mirror, phase: Phase, seen: Seen, action: Enqueue) -> No
     if end is not None:
         what = Invariant.STOPPED if cut is Cut.STOPPED else Invariant.REASON
         broken(what, f"{seen} lives on, but its end was {end}")
-    until, attempt = _retry(mirror, phase, seen, action) if cut is None else (None, seen.attempt)
+    until, attempt = None, seen.attempt
+    if cut is None or cut is Cut.OVERRAN:
+        until, attempt = _retry(mirror, phase, seen, action)
     if cut is Cut.PREEMPTED:
         attempt -= 1
     if (action.until, action.cut, action.attempt) != (until, cut, attempt):
@@ -165,9 +167,9 @@ def _may_be_dropped(mirror: Mirror, phase: Phase, seen: Seen) -> bool:
 
 def _retry(mirror: Mirror, phase: Phase, seen: Seen, action: Enqueue) -> tuple[Instant | None, int]:
     """When the run is tried again, and how many attempts it has had by then."""
-    assert phase.returning is not None
-    ended, now = phase.returning[1], mirror.now
-    if isinstance(ended, Limited):
+    # An attempt that ignored its cancellation was left behind, and has not returned.
+    ended, now = None if phase.returning is None else phase.returning[1], mirror.now
+    if isinstance(ended, Limited) and seen.cut is None:
         seen.limited += 1
         return now + ended.retry_after, seen.attempt - 1
     seen.limited = 0
