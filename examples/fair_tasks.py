@@ -19,7 +19,7 @@ import asyncio
 import headway
 from headway import Headway, Turn
 
-hw = Headway(lanes={"main": 1})
+hw = Headway("memory://", lanes={"main": 1})
 
 
 @hw.agent("alice")

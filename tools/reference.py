@@ -112,7 +112,7 @@ MEANINGS: Mapping[str, str] = {
     "AgentOptions.lane": "The lane of its runs, unless a run names one.",
     "AgentOptions.timeout": "The bound on each of its attempts.",
     "AgentOptions.max_attempts": "Attempts in all, where crashes or drains cut some. Errors: see `retries`.",
-    "AgentOptions.retries": "How often an attempt that failed is tried again.",
+    "AgentOptions.retries": "How often an attempt that failed or took too long is tried again.",
     "SubmitOptions.session": "Runs of one session keep their order. Without it: from the route, else its own.",
     "SubmitOptions.source": "What the run is; tasks have limits and a deadline.",
     "SubmitOptions.lane": "The lane it counts in; an unknown name means `main`.",
@@ -132,7 +132,7 @@ MEANINGS: Mapping[str, str] = {
     "SubmitOptions.steer_fallback": "What steering becomes if the turn cannot be steered.",
     "SubmitOptions.max_concurrent": "How many runs of the session may go at once beside it.",
     "SubmitOptions.max_attempts": "Attempts in all, where crashes or drains cut some. Errors: see `retries`.",
-    "SubmitOptions.retries": "How often an attempt that failed is tried again.",
+    "SubmitOptions.retries": "How often an attempt that failed or took too long is tried again.",
     "SubmitOptions.preemptible": "If it is background work, it gives way to waiting interactive work.",
     "SubmitOptions.trace_id": "Handed to the agent as `turn.trace_id`.",
     "SubmitOptions.idempotency_key": "A second submission with the same key gives the first run.",
@@ -147,18 +147,22 @@ MEANINGS: Mapping[str, str] = {
     "JobOptions.command": "A command to run, without a shell; the agent must be one of `hw.commands`.",
     "JobOptions.function": "The name of a function (`hw.function`): what it returns is what the agent is told.",
     "JobOptions.tz": "The time zone that the schedule means.",
-    "JobOptions.lane": "The lane that its runs count in.",
+    "JobOptions.lane": "The lane that its runs count in; none: its agent's, else `cron`.",
     "JobOptions.session": "`isolated`: a fresh one for each firing; `job`: one for all; else a key.",
-    "JobOptions.timeout": "The bound on each attempt.",
-    "JobOptions.retries": "How often an attempt that failed is tried again.",
-    "JobOptions.max_attempts": "Attempts in all, where crashes or drains cut some.",
-    "JobOptions.priority": "Lower starts first; from 10 on it is background work.",
+    "JobOptions.timeout": "The bound on each attempt; none: its agent's, else 1h.",
+    "JobOptions.retries": (
+        "How often an attempt that failed or took too long is tried again; none: its agent's, else 3."
+    ),
+    "JobOptions.max_attempts": (
+        "Attempts in all, where crashes or drains cut some; none: its agent's, else 1."
+    ),
+    "JobOptions.priority": "Lower starts first; from 10 on it is background work; none: 10.",
     "JobOptions.overlap": "What a firing does while an earlier one is unfinished.",
     "JobOptions.misfire": "What becomes of firings that were missed.",
     "JobOptions.misfire_window": "What was missed longer ago is never made up for.",
     "JobOptions.stagger": "Each firing is later by a part of this that a hash of the job's id decides.",
     "JobOptions.deliver": "Where the reply goes.",
-    "JobOptions.delete_after_run": "Whether the job goes when it has run well.",
+    "JobOptions.delete_after_run": "Whether it fires once, and goes when that has ended well.",
     "JobOptions.gate": "A function or a command that is asked first whether to wake the agent (X-7).",
     "JobOptions.enabled": "Whether it fires at all.",
     "HeartbeatOptions.every": "How often the agent is woken.",
@@ -170,9 +174,9 @@ MEANINGS: Mapping[str, str] = {
     ),
     "HeartbeatOptions.checklist": "The path of HEARTBEAT.md; without one its text is kept in the store.",
     "HeartbeatOptions.ack_max_chars": "So many characters beside HEARTBEAT_OK are still silence (H-3).",
-    "HeartbeatOptions.lane": "The lane that its runs count in.",
+    "HeartbeatOptions.lane": "The lane that its runs count in; none: its agent's, else `cron`.",
     "HeartbeatOptions.session": "`main`: the agent's own; `isolated`: a fresh one each time; else a key.",
-    "HeartbeatOptions.timeout": "The bound on each attempt.",
+    "HeartbeatOptions.timeout": "The bound on each attempt; none: its agent's, else 1h.",
 }
 
 _WORDS: Mapping[type[Word], str] = {

@@ -14,7 +14,7 @@ from headway.core import jobs as rules
 from headway.core.firing import latest_start, run_now
 from headway.core.heartbeat import next_wake
 from headway.core.jobs import HEARTBEAT
-from headway.model.errors import InvalidInput, JobNotFound, Unavailable
+from headway.model.errors import InvalidInput, JobNotFound, Unavailable, UnknownName
 from headway.model.heartbeat import HeartbeatSettings
 from headway.model.job import MAX_RECENT, Job, JobRecord, Ticking
 from headway.model.run import AgentName, JobId, RunId
@@ -151,6 +151,8 @@ class Jobs:
         """Fire it now, beside its schedule. None: it was to run only if due, and is not (C-10)."""
         for tried in range(_TRIES):
             record = await self.find(job_id)
+            if not self._store.durable and record.job.agent not in self._intake.agents:
+                raise UnknownName("agent", record.job.agent, self._intake.agents)
             if record.job.heartbeat is not None:
                 what = "a job: a heartbeat is woken by hw.heartbeats.wake, `headway heartbeat wake`"
                 raise InvalidInput("job", job_id, what)

@@ -37,7 +37,7 @@ from headway.model.words import (
         (Mode, "queue followup collect steer interrupt reject"),
         (Drop, "old new summarize"),
         (SteerFallback, "interrupt followup"),
-        (Cut, "stopped superseded deadline timed_out preempted drained lost"),
+        (Cut, "stopped superseded deadline timed_out overran preempted drained lost"),
     ],
 )
 def test_g_r3_the_words_are_those_of_the_rules(vocabulary: type[Word], listed: str) -> None:
