@@ -315,6 +315,7 @@ def settings_page() -> str:
                 (f"`HEADWAY_{name.upper()}`", f"`Settings.{name}`, as a duration such as `30s`")
                 for name in _spans_from_environment()
             ),
+            ("`HEADWAY_TZ`", "`Settings.tz`, the name of a time zone such as `Europe/Paris`"),
         ],
     )
     lines += ["", "## Lanes from the start", ""]
@@ -351,7 +352,7 @@ def _spans_from_environment() -> list[str]:
     return [
         field.name
         for field in fields_of(Settings)
-        if settings_from({f"HEADWAY_{field.name.upper()}": "41m"}) != usual
+        if field.name != "tz" and settings_from({f"HEADWAY_{field.name.upper()}": "41m"}) != usual
     ]
 
 
