@@ -62,6 +62,8 @@ class Carrier:
         self._told = told
         self._firing_ended = firing_ended
         self._typing = typing
+        self.watching = False
+        """Whether there are channels or jobs here: else nothing of a start or an end concerns them."""
         self.handles: dict[RunId, Handle] = {}
         self.orders: dict[str, asyncio.Future[Answer]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -72,10 +74,11 @@ class Carrier:
         begin = self._attempts.begin
         heard = self._bus.heard
         handles = self.handles
+        watching = self.watching
         for action in actions:
             if type(action) is Start:
                 begin(action, loop)
-                if action.run.route is not None:
+                if watching and action.run.route is not None:
                     self._typing(action.run, True)
                 if heard:
                     self._herald.started(action)
@@ -86,14 +89,19 @@ class Carrier:
                         handle.settle(action.outcome)
                     else:
                         self.tell(handle, action.outcome)
-                if action.run.firing is not None:
-                    self._firing_ended(action)
-                if action.run.route is not None:
-                    self._typing(action.run, False)
+                if watching:
+                    self._finished(action)
                 if heard:
                     self._herald.finished(action)
             elif type(action) is not Release:
                 self._carry_out_rare(action)
+
+    def _finished(self, finish: Finish) -> None:
+        run = finish.run
+        if run.firing is not None:
+            self._firing_ended(finish)
+        if run.route is not None:
+            self._typing(run, False)
 
     def _carry_out_rare(self, action: Action) -> None:  # noqa: C901 - one case for each kind of action
         attempts = self._attempts

@@ -228,6 +228,7 @@ class Engine:
     def add_channel(self, name: str, channel: Channel | Sends | None) -> None:
         """Replies to messages from there go into the outbox and from it to this channel, here or elsewhere."""
         self._parts.courier.add(name, channel)
+        self._parts.carrier.watching = True
 
     def add_function(self, name: str, function: Function) -> None:
         """Something that jobs can name: their gate, or what they say."""

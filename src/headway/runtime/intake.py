@@ -81,6 +81,7 @@ class Intake:
         self._attempts = attempts
         self._callbacks = callbacks
         self._scribe = scribe
+        self._carrier = carrier
         self._handles = carrier.handles
         self._ownership = ownership
         self._asking = ownership.asking
@@ -182,6 +183,7 @@ class Intake:
     def take_in(self, run: Run, admission: Admission) -> None:
         """The store has kept a run for which nobody waits: tell the kernel, or whoever must know."""
         met = self._asking.pop(run.id, False)
+        self._carrier.watching = True
         match admission:
             case Granted() if not met:
                 if self._durable and self._kernel.stage.draining:

@@ -74,6 +74,8 @@ class Parts:
         self.attempts = Attempts(desk, kernel, clock, self._wake, fail, self.herald)
         self.estimates = Estimates(kernel, clock, self.callbacks, self._wake)
         self.carrier = self._new_carrier()
+        # What a shared store holds may come from anywhere.
+        self.carrier.watching = store.durable
         self.scribe = self._new_scribe()
         self.attempts.wake = self.scribe.wake
         self.permits = Permits(kernel, store, clock, self.scribe.wake)
