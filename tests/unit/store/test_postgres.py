@@ -433,6 +433,8 @@ async def test_n16_a_listener_that_was_cut_off_comes_back_and_looks_at_everythin
     url = fresh_url()
     async with nodes("a", "b", url=url) as (a, b):
         await a.listens()
+        await a.ear.until(Hint.ALL)
+        # That was the look at the start; what counts is the one after the cut.
         async with sql(url) as (connection, schema):
             assert await _terminated(connection, schema)
         await a.ear.until(Hint.ALL)
