@@ -224,13 +224,16 @@ async def test_c12_nothing_is_told_of_a_change_that_was_not_kept() -> None:
         await b.listens()
         await b.store.add_job(a_job(1), Ticking())
         await a.ear.until(Hint.JOBS)
-        b.ear.hints.clear()
+        await b.ear.until(Hint.JOBS)
         assert not await b.store.add_job(a_job(1), Ticking())
         assert not await b.store.change_job(a_job(1), Ticking(7))
         assert not await b.store.remove_job(JobId("nobody"))
         assert await b.store.advance([a_firing(b, JobId("job-00001"), 7, 0)]) == [None]
         await b.store.add_job(a_job(2), Ticking())
         await a.ear.until(Hint.JOBS)
+        async with asyncio.timeout(5):
+            while not b.ear.hints:
+                await asyncio.sleep(0.01)
         assert b.ear.hints == [Hint.JOBS]
 
 
