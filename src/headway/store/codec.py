@@ -54,6 +54,8 @@ class _WrittenRoute(Route, frozen=True, omit_defaults=True):
     pass
 
 
+UNTAKEN = "no node has taken it for two days: none has this channel"
+"""Why a delivery is a dead letter that was never tried."""
 _read_tally = msgspec.json.Decoder(Tally).decode
 
 

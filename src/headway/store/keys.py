@@ -75,7 +75,3 @@ def _plain(part: str) -> str:
     if "\\" in part or _BETWEEN in part or "\0" in part:
         part = part.replace("\\", "\\\\").replace(_BETWEEN, "\\u").replace("\0", "\\0")
     return part
-
-
-UNTAKEN = "no node has taken it for two days: none has this channel"
-"""Why a delivery is a dead letter that was never tried."""

@@ -50,6 +50,7 @@ from headway.ports import (
     TurnedAway,
 )
 from headway.store.codec import (
+    UNTAKEN,
     decode_answer,
     decode_command,
     decode_memory,
@@ -61,7 +62,6 @@ from headway.store.codec import (
     encode_outcome,
     encode_text,
 )
-from headway.store.keys import UNTAKEN
 from headway.store.postgres.address import address_of
 from headway.store.postgres.admissions import MOST_AT_ONCE, AdmissionBatch, Asked, without_clashes
 from headway.store.postgres.connections import Connections

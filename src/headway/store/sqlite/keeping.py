@@ -11,6 +11,7 @@ from headway.model.settings import Settings
 from headway.model.time import DAY, Instant
 from headway.ports import Hint, LetterPage, LetterQuery
 from headway.store.codec import (
+    UNTAKEN,
     decode_delivery,
     decode_route,
     encode_delivery,
@@ -19,7 +20,6 @@ from headway.store.codec import (
     read_letter_cursor,
     said_key,
 )
-from headway.store.keys import UNTAKEN
 from headway.store.sqlite.database import Database
 from headway.store.sqlite.node import Node
 
