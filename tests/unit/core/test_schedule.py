@@ -91,22 +91,14 @@ def test_c2_a_period_has_the_anchor_it_is_given() -> None:
     ("written", "instant"),
     [
         (NOW + 1, NOW + 1),
-        ("in 20m", NOW + 20 * MINUTE),
-        ("In 1h 30m", NOW + 90 * MINUTE),
-        (timedelta(seconds=5), NOW + 5 * SECOND),
-        ("2026-06-01T09:00Z", when("2026-06-01T09:00")),
-        ("2026-06-01T09:00+05:30", when("2026-06-01T03:30")),
-        ("2026-06-01T09:00", when("2026-06-01T13:00")),
-        ("2026-06-01", when("2026-06-01T04:00")),
+        (timedelta(minutes=20), NOW + 20 * MINUTE),
         (datetime(2026, 6, 1, 9, tzinfo=UTC), when("2026-06-01T09:00")),
         (datetime(2026, 6, 1, 9), when("2026-06-01T13:00")),  # noqa: DTZ001 - meant as written on the wall
-        ("2026-03-08T02:30", when("2026-03-08T07:00")),
-        ("2026-11-01T01:30:00.25", when("2026-11-01T05:30:00.25")),
+        (datetime(2026, 3, 8, 2, 30), when("2026-03-08T07:00")),  # noqa: DTZ001 - in the gap
+        (datetime(2026, 11, 1, 1, 30), when("2026-11-01T05:30")),  # noqa: DTZ001 - the first of two
     ],
 )
-def test_c2_at_takes_instants_iso_times_and_relative_ones(
-    written: object, instant: Instant
-) -> None:
+def test_c2_at_takes_instants_datetimes_and_spans(written: object, instant: Instant) -> None:
     assert at(written, NEW_YORK, NOW) == At(instant, NEW_YORK)
 
 
@@ -251,7 +243,7 @@ def test_c3_what_is_no_zone_on_every_machine_is_refused(name: object) -> None:
     [
         lambda zone: cron("@daily", zone, NOW),
         lambda zone: every("5m", zone, NOW),
-        lambda zone: at("in 5m", zone, NOW),
+        lambda zone: at(timedelta(minutes=5), zone, NOW),
     ],
 )
 def test_c3_each_schedule_checks_its_zone(read: Callable[[str], Schedule]) -> None:
@@ -444,7 +436,7 @@ def test_c2_a_period_does_not_drift_however_late_it_is_looked_at() -> None:
 
 
 def test_c2_at_fires_once() -> None:
-    schedule = at("in 5m", "UTC", NOW)
+    schedule = at(timedelta(minutes=5), "UTC", NOW)
     due = NOW + 5 * MINUTE
     assert next_after(schedule, NOW) == next_after(schedule, due - 1) == due
     assert next_after(schedule, due) is None

@@ -64,7 +64,10 @@ def every(
 
 
 def at(when: object, zone: str, now: Instant, field: str = "schedule") -> At:
-    """Once: at an instant, at a datetime or its ISO text (a naive one is by the zone's clock), or `in 20m`."""
+    """Once: at an instant, at a datetime (a naive one is by the zone's clock), or after a timedelta.
+
+    What people write for a time is read by `core.spoken`.
+    """
     checked = zone_name(zone)
     instant = _instant(when, checked, now, field)
     if instant <= now:
@@ -84,15 +87,5 @@ def _instant(when: object, zone: str, now: Instant, field: str) -> Instant:
             if when.utcoffset() is None:
                 return instant_at(when, zone)
             return instant_of(when, field)
-        case str():
-            word, _, rest = when.strip().partition(" ")
-            if word.lower() == "in":
-                return now + span(rest.replace(" ", ""), field)
-            try:
-                return _instant(datetime.fromisoformat(when.strip()), zone, now, field)
-            except (ValueError, OverflowError):
-                pass
         case _:
-            pass
-    allowed = "a time such as '2030-05-01T09:00', '2030-05-01T09:00Z' or 'in 20m'"
-    raise InvalidInput(field, when, allowed)
+            raise InvalidInput(field, when, "an instant, a datetime or a timedelta")
