@@ -30,6 +30,9 @@ class RunStarted(Event, frozen=True):
     session: SessionKey
     lane: LaneName
     attempt: int
+    source: Source
+    waited: Span = 0
+    """Since it was asked for, or due if that was later; also before a further attempt."""
 
 
 class RunFinished(Event, frozen=True):
@@ -39,9 +42,12 @@ class RunFinished(Event, frozen=True):
     lane: LaneName
     attempt: int
     state: State
+    source: Source
     reason: Reason | None = None
     error: str = ""
     into: RunId | None = None
+    took: Span = 0
+    """How long its last attempt ran; 0 if it never began."""
 
 
 class RunQueuedAgain(Event, frozen=True):
@@ -57,6 +63,7 @@ class RunQueuedAgain(Event, frozen=True):
 
 class RunsMerged(Event, frozen=True):
     run_id: RunId
+    agent: AgentName
     session: SessionKey
     parts: tuple[RunId, ...]
 
@@ -67,6 +74,8 @@ class RunWaited(Event, frozen=True):
     notable = True
 
     run_id: RunId
+    agent: AgentName
+    session: SessionKey
     lane: LaneName
     waited: Span
     ahead: int
@@ -76,6 +85,7 @@ class AttemptCancelled(Event, frozen=True):
     """A live attempt was asked to end."""
 
     run_id: RunId
+    agent: AgentName
     session: SessionKey
     cut: Cut
 
@@ -87,6 +97,7 @@ class AttemptFailed(Event, frozen=True):
 
     run_id: RunId
     agent: AgentName
+    session: SessionKey
     attempt: int
     error: str
     trace: str
@@ -99,6 +110,7 @@ class AttemptAbandoned(Event, frozen=True):
 
     run_id: RunId
     agent: AgentName
+    session: SessionKey
 
 
 class LateResult(Event, frozen=True):
@@ -108,6 +120,7 @@ class LateResult(Event, frozen=True):
 
     run_id: RunId
     agent: AgentName
+    session: SessionKey
 
 
 class MessageSteered(Event, frozen=True):
@@ -115,10 +128,13 @@ class MessageSteered(Event, frozen=True):
 
     message: RunId
     into: RunId
+    agent: AgentName
+    session: SessionKey
 
 
 class OutputEmitted(Event, frozen=True):
     run_id: RunId
+    agent: AgentName
     session: SessionKey
     text: str
 
@@ -127,6 +143,7 @@ class OutboundEmpty(Event, frozen=True):
     """A turn was cancelled: channels end their typing indicators (S-10)."""
 
     run_id: RunId
+    agent: AgentName
     session: SessionKey
     route: Route | None = None
 
@@ -134,6 +151,7 @@ class OutboundEmpty(Event, frozen=True):
 class TokensUsed(Event, frozen=True):
     run_id: RunId
     agent: AgentName
+    session: SessionKey
     tokens_in: int
     tokens_out: int
 
@@ -243,6 +261,7 @@ class DeliveryFailed(Event, frozen=True):
 
     delivery: str
     run_id: RunId
+    session: SessionKey
     channel: str
     error: str
     again_at: Instant | None = None
@@ -291,6 +310,7 @@ class HeartbeatQuiet(Event, frozen=True):
 
     run_id: RunId
     agent: AgentName
+    session: SessionKey
     reason: HeartbeatSkip
 
 

@@ -7,6 +7,7 @@ from msgspec import Meta
 from headway.model.hours import ActiveHours
 from headway.model.outcome import Attachment
 from headway.model.payload import Execute
+from headway.model.task import Task
 from headway.model.time import Instant, Span
 from headway.model.value import Value
 from headway.model.words import Drop, Mode, Source, SteerFallback
@@ -102,6 +103,9 @@ class Run(Value, frozen=True):
     overflow: tuple[str, ...] = ()
     merged_from: tuple[RunId, ...] = ()
     firing: Firing | None = None
+    task: Task | None = None
+    traceparent: str = ""
+    """The span of whoever asked, as W3C Trace Context writes it; spans of the run continue it."""
 
 
 class SessionMemory(Value, frozen=True):

@@ -22,6 +22,8 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Length: TypeAlias = Annotated[Span, Meta(ge=0)]
 
+MAX_NAME = 512
+"""The most characters of a name, a key or an id."""
 MAX_TEXT = 1024 * 1024
 """The most bytes of UTF-8 that one text may have."""
 

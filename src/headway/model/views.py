@@ -8,6 +8,7 @@ import msgspec
 from headway.model.job import Job
 from headway.model.outcome import Outcome
 from headway.model.run import AgentName, JobId, LaneName, QueueOptions, Run, RunId, SessionKey
+from headway.model.settings import Budget, Limits
 from headway.model.time import Instant, Span, instant_text, span_text
 from headway.model.value import Value
 from headway.model.words import Rule, State
@@ -38,6 +39,11 @@ class LaneView(Value, frozen=True):
     waiting: int
     reserve: int = 0
     started: int = 0
+    paused: bool = False
+    """Whether nothing starts in it, because its width is 0."""
+    cluster_limit: int | None = None
+    """How many of its runs go at once over all nodes; None: as many as their widths allow (L-8)."""
+    budget: Budget = Budget()
 
 
 class SessionView(Value, frozen=True):
@@ -48,6 +54,51 @@ class SessionView(Value, frozen=True):
     waiting: tuple[RunId, ...] = ()
     debouncing: tuple[RunId, ...] = ()
     options: QueueOptions | None = None
+    agents: tuple[AgentName, ...] = ()
+    """Whose runs these are, each once."""
+
+
+class AgentLoad(Value, frozen=True):
+    """What an agent has on its plate on one node."""
+
+    name: AgentName
+    queued: int = 0
+    """Tasks that wait."""
+    inflight: int = 0
+    """Tasks that run."""
+    waiting: int = 0
+    """Runs of any source that wait."""
+    running: int = 0
+
+
+class Stats(Value, frozen=True):
+    """What a node is at, in numbers."""
+
+    node: int
+    """Its number among all that share its store; 0: it owns nothing."""
+    name: str
+    started_at: Instant
+    draining: bool
+    limits: Limits
+    queued: int
+    """Tasks that wait."""
+    inflight: int
+    """Tasks that run."""
+    agents: tuple[AgentLoad, ...] = ()
+    lanes: tuple[LaneView, ...] = ()
+    sessions: int = 0
+    """Sessions with work in them."""
+    unknown_lanes: int = 0
+    """Runs that named a lane which does not exist, and went to `main` (L-1)."""
+    lease_left: Span | None = None
+    """How long the node may act if it cannot renew; None: it needs no lease."""
+
+
+class Reloaded(Value, frozen=True):
+    """What new settings have changed, and what of them waits for a new start: names such as `lanes.main`."""
+
+    changed: tuple[str, ...] = ()
+    needs_restart: tuple[str, ...] = ()
 
 
 class JobView(Value, frozen=True):

@@ -167,3 +167,21 @@ class HeartbeatSkip(Word):
     EMPTY_CHECKLIST = "empty_checklist"
     EMPTY_REPLY = "empty_reply"
     ALL_WELL = "all_well"
+
+
+class Scope(Word):
+    """What a token allows (O-4). Each scope allows what those before it do."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    CONTROL = "control"
+    ADMIN = "admin"
+
+
+class LogLevel(Word):
+    """How much a server writes down."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
