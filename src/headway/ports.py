@@ -24,9 +24,10 @@ from headway.model.run import (
 )
 from headway.model.settings import Limits
 from headway.model.time import Instant, Span
+from headway.model.token import Token
 from headway.model.value import Value
 from headway.model.views import NodeView, RunView, StoreStatus
-from headway.model.words import State, Word
+from headway.model.words import Source, State, Word
 
 
 class Granted(Value, frozen=True):
@@ -58,7 +59,10 @@ class Duplicate(Value, frozen=True):
 
 
 class TurnedAway(Value, frozen=True):
-    """Stored as ended: the admission limits over all nodes are reached (F-1), or its parent was stopped (X-3)."""
+    """Stored as ended: the admission limits over all nodes are reached (F-1), or its parent was stopped (X-3).
+
+    Of runs that come together and are kept only together, none is stored.
+    """
 
     outcome: Outcome
 
@@ -131,6 +135,7 @@ class RunQuery(Value, frozen=True):
     state: State | None = None
     limit: int = 100
     cursor: str | None = None
+    source: Source | None = None
 
 
 class RunPage(Value, frozen=True):
@@ -231,6 +236,18 @@ class Ledger(Protocol):
         places that it gives.
         A message id seen within the dedupe window, or a known idempotency key, gives the earlier run instead;
         with `retry`, a key whose run did not succeed is given to the new run (D-6).
+        """
+        ...
+
+    async def admit_together(
+        self, runs: Sequence[Run], claims: Sequence[bool]
+    ) -> Sequence[Admission] | TurnedAway:
+        """Keep all of these new runs in one step, or none of them (T-5). Each as `admit` does, with its claim.
+
+        If one of them would be turned away, nothing is stored, not even as ended, and that is the answer. Those
+        that were asked for before, by a key, count as admitted then and take no room; so do later ones of the
+        same key among these. Repeating the same call after its answer was lost gives the answer of the first time.
+        The answer may overtake that of an earlier `admit` for the same session: `seq` tells.
         """
         ...
 
@@ -356,6 +373,10 @@ class Outbox(Protocol):
         """A dead letter is due again, as if it were new. False: there is none of this id."""
         ...
 
+    async def count_letters(self) -> tuple[int, int]:
+        """How many deliveries wait, and how many were given up."""
+        ...
+
     async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
         """Where the latest message of each of these agents came from; an older note never replaces a newer one."""
         ...
@@ -428,8 +449,24 @@ class Timetable(Protocol):
     async def text(self, name: str) -> str | None: ...
 
 
-class Store(Ledger, Roll, Outbox, Timetable, Protocol):
-    """Remembers runs, who decides for each session, what is to be said, and what is to happen when."""
+class Vault(Protocol):
+    """The part of a store that keeps who may ask a server for what (O-4)."""
+
+    async def add_token(self, token: Token) -> bool:
+        """Keep a new token. False: its name or its id is another one's. The very same again changes nothing."""
+        ...
+
+    async def tokens(self) -> Sequence[Token]:
+        """All of them, the oldest first; also those that have expired."""
+        ...
+
+    async def revoke_token(self, token_id: str) -> bool:
+        """Forget a token. False: there is none of this id."""
+        ...
+
+
+class Store(Ledger, Roll, Outbox, Timetable, Vault, Protocol):
+    """Remembers runs, who decides for each session, what is to be said, what is to happen when, who may ask."""
 
     async def open(self, hear: Callable[[Hint], None] | None = None) -> None:
         """Get ready; hints of other nodes go to `hear`. Raises `Unavailable` with the reason if that cannot be."""

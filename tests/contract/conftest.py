@@ -14,5 +14,7 @@ pytest.register_assert_rewrite(
     "tests.contract.store_contract",
     "tests.contract.timekeeper",
     "tests.contract.timetable_contract",
+    "tests.contract.together_contract",
+    "tests.contract.vault_contract",
     "tests.contract.world",
 )

@@ -40,10 +40,11 @@ from headway.model.run import (
     SessionKey,
     SessionMemory,
 )
+from headway.model.settings import Limits
 from headway.model.time import DAY, HOUR, MINUTE, SECOND, Instant, Span
 from headway.model.views import RunView
 from headway.model.words import Cut, Mode, Reason, Source
-from headway.ports import Duplicate, Granted, RunQuery, Store
+from headway.ports import Admission, Duplicate, Granted, RunQuery, Store, TurnedAway
 from headway.store.memory import MemoryStore
 from headway.testing import VirtualClock
 from tests.contract.world import LEASE, MAIN, Maker, a_run, ask
@@ -139,6 +140,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.taken: dict[str, Delivery] = {}
         self.orders = 0
         self.tickets = 0
+        self.batches = 0
 
     @abstractmethod
     def database(self) -> AbstractContextManager[Maker]:
@@ -212,12 +214,72 @@ class StoreMachine(RuleBasedStateMachine):
         self._admit(again, retry=retry)
 
     def _admit(self, run: Run, *, retry: bool) -> None:
-        ours, theirs = self._both(lambda store: ask(store, run, retry=retry))
+        self._admitted(run, *self._both(lambda store: ask(store, run, retry=retry)))
+
+    @rule(
+        asked=st.lists(
+            st.tuples(
+                st.sampled_from(SESSIONS),
+                st.sampled_from(AGENTS),
+                st.sampled_from((Source.MESSAGE, Source.TASK)),
+                st.sampled_from((None, "1", "2")),
+                st.sampled_from((None, "k", "l")),
+            ),
+            max_size=4,
+        ),
+        room=st.integers(0, 3),
+        room_of_agent=st.integers(0, 2),
+    )
+    def admit_together(
+        self,
+        asked: list[tuple[str, str, Source, str | None, str | None]],
+        room: int,
+        room_of_agent: int,
+    ) -> None:
+        """All or none (T-5), close to the limits."""
+        self._flush()
+        runs: list[Run] = []
+        self.batches += 1
+        for place, (session, agent, source, message_id, key) in enumerate(asked):
+            name = f"batch-{self.batches}-{place}"
+            fields = {
+                "agent": AgentName(agent),
+                "source": source,
+                "message_id": message_id,
+                "idempotency_key": key,
+            }
+            runs.append(a_run(name, session, self.clock, fields))
+        waiting = [
+            live.run.agent
+            for held in self.sessions.values()
+            for live in held.lives
+            if live.slot is None and live.run.source is Source.TASK
+        ]
+        limits = Limits(len(waiting) + room, waiting.count(AgentName("a")) + room_of_agent)
+        for store in self.stores:
+            store.set_limits(limits)
+        ours, theirs = self._both(lambda store: store.admit_together(runs, [True] * len(runs)))
+        for store in self.stores:
+            store.set_limits(SETTINGS.limits)
+        if isinstance(ours, TurnedAway):
+            assert theirs == ours
+            for run in runs:
+                assert self._both(lambda store: store.find(run.id)) == (None, None)  # noqa: B023
+            return
+        assert not isinstance(theirs, TurnedAway)
+        # Sessions that are taken together may have their epochs in any order.
+        latest = self._latest_epoch()
+        for run, one, other in zip(runs, ours, theirs, strict=True):
+            self._admitted(run, one, other, latest)
+
+    def _admitted(
+        self, run: Run, ours: Admission, theirs: Admission, latest: int | None = None
+    ) -> None:
         if isinstance(ours, Duplicate):
             assert theirs == ours
             self._same_view(ours.run_id, must_be_known=True)
             return
-        held = self._granted(run.session, ours, theirs)
+        held = self._granted(run.session, ours, theirs, latest)
         self.runs[run.id] = run
         if run.message_id is not None or run.idempotency_key is not None:
             self.keyed.append(run.id)
@@ -239,7 +301,12 @@ class StoreMachine(RuleBasedStateMachine):
             )
         )
 
-    def _granted(self, key: SessionKey, ours: object, theirs: object) -> _Session:
+    def _latest_epoch(self) -> int:
+        return max(self.epochs.values(), default=0)
+
+    def _granted(
+        self, key: SessionKey, ours: object, theirs: object, latest: int | None = None
+    ) -> _Session:
         assert isinstance(ours, Granted), ours
         assert isinstance(theirs, Granted), theirs
         assert (theirs.memory, theirs.fresh) == (ours.memory, ours.fresh)
@@ -248,7 +315,7 @@ class StoreMachine(RuleBasedStateMachine):
             held = self.sessions[key] = _Session(key, (ours.epoch, theirs.epoch))
             assert ours.epoch not in self.epochs
             assert theirs.epoch not in self.epochs.values(), "an epoch never comes again (N-5)"
-            assert theirs.epoch > max(self.epochs.values(), default=0)
+            assert theirs.epoch > (self._latest_epoch() if latest is None else latest)
             self.epochs[ours.epoch] = theirs.epoch
         else:
             assert held.epochs == (ours.epoch, theirs.epoch)
@@ -475,11 +542,15 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(
         agent=st.sampled_from((None, *AGENTS)),
         session=st.sampled_from((None, *SESSIONS)),
+        source=st.sampled_from((None, Source.MESSAGE, Source.TASK, Source.FIRING)),
         limit=st.integers(1, 3),
     )
-    def list_pages(self, agent: str | None, session: str | None, limit: int) -> None:
+    def list_pages(
+        self, agent: str | None, session: str | None, source: Source | None, limit: int
+    ) -> None:
+        narrowed = {"agent": agent, "session": session, "source": source, "limit": limit}
         for state in (None, *State):
-            query = {"agent": agent, "session": session, "state": state, "limit": limit}
+            query = {**narrowed, "state": state}
             ours, theirs = self._both(lambda store: self._pages(store, query))  # noqa: B023
             assert theirs == ours
 

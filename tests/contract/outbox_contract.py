@@ -279,6 +279,20 @@ class OutboxContract(Suite):
         assert await _letters(world, dead=True) == []
         assert [letter.id for letter in await _letters(world, dead=False)] == [waits.id]
 
+    @over_the_store
+    async def test_o3_letters_are_counted(self, world: World) -> None:
+        assert await world.store.count_letters() == (0, 0)
+        run = await world.admit()
+        said = [world.delivery(run, number) for number in range(4)]
+        await world.record(*map(Deliver, said))
+        assert await world.store.count_letters() == (4, 0)
+        await world.store.settle_delivery(said[0])
+        await world.store.settle_delivery(said[1], error="gone")
+        await world.store.settle_delivery(said[2], again_at=world.clock.now() + DAY, error="later")
+        assert await world.store.count_letters() == (2, 1)
+        assert await world.store.retry_letter(said[1].id, world.clock.now())
+        assert await world.store.count_letters() == (3, 0)
+
     # Where the latest message came from (H-1).
 
     @over_the_store

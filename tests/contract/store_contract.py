@@ -33,6 +33,7 @@ from headway.model.run import (
     SessionKey,
     SessionMemory,
 )
+from headway.model.task import Task
 from headway.model.time import DAY, HOUR, MINUTE, SECOND
 from headway.model.words import Cut, Drop, Mode, Reason, Source
 from headway.ports import Duplicate, Elsewhere, Granted, Recorded, RunQuery
@@ -859,6 +860,30 @@ class StoreContract(Suite):
         assert await world.listed(state=State.DONE) == [done.id]
         assert await world.listed(state=State.QUEUED, agent="b") == [theirs.id]
         assert await world.listed(agent="nobody") == []
+
+    @over_the_store
+    async def test_t1_lists_can_be_narrowed_to_who_asked(self, world: World) -> None:
+        ids: dict[Source, list[str]] = {source: [] for source in Source}
+        for turn in range(2):
+            for source in Source:
+                task = Task("a", params={"source": "message", "text": ODD})
+                text = "half of a pair: \ud83d" if turn else ODD
+                run = await world.admit(
+                    f'"source":"task" \\{source}', source=source, text=text, task=task
+                )
+                ids[source].insert(0, run.id)
+                if turn:
+                    await world.carry_through(run)
+        for source, expected in ids.items():
+            assert await world.listed(source=source) == expected
+            assert await world.listed(source=source, state=State.DONE) == expected[:1]
+            page = await world.store.list(RunQuery(limit=1, source=source, agent="a"))
+            assert [view.id for view in page.runs] == expected[:1]
+            again = await world.listed(source=source, agent="a", cursor=page.cursor)
+            assert again == expected[1:]
+            session = f'"source":"task" \\{source}'
+            assert await world.listed(source=source, session=session) == expected
+        assert await world.listed(source=Source.TASK, agent="b") == []
 
     @over_the_store
     async def test_a_view_does_not_change_in_the_readers_hands(self, world: World) -> None:

@@ -37,6 +37,7 @@ from headway.ports import (
     Recorded,
     RunPage,
     RunQuery,
+    TurnedAway,
 )
 from headway.store.memory import MemoryStore
 from tests.contract.job_machine import JobMachine
@@ -44,7 +45,7 @@ from tests.contract.machine import StoreMachine
 from tests.contract.world import Maker
 
 TRIED = settings(
-    max_examples=300,
+    max_examples=1_000,
     stateful_step_count=50,
     derandomize=True,
     database=None,
@@ -132,6 +133,34 @@ class _ListsAnotherState(MemoryStore):
         return await super().list(query)
 
 
+class _ListsAnotherSource(MemoryStore):
+    async def list(self, query: RunQuery) -> RunPage:
+        return await super().list(replace(query, source=None))
+
+
+class _AdmitsSomeOfMany(MemoryStore):
+    async def admit_together(
+        self, runs: Sequence[Run], claims: Sequence[bool]
+    ) -> Sequence[Admission] | TurnedAway:
+        answer = await super().admit_together(runs, claims)
+        if isinstance(answer, TurnedAway):
+            await super().admit_together(runs[:1], claims[:1])
+        return answer
+
+
+class _CountsThoseAskedBefore(MemoryStore):
+    def _not_asked_before(self, runs: Sequence[Run]) -> Sequence[Run]:
+        return runs
+
+
+class _CountsWhatRuns(MemoryStore):
+    def _waiting(self) -> Iterator[Run]:
+        yield from super()._waiting()
+        for record in self._records.values():
+            if isinstance(record, Start):
+                yield record.run
+
+
 def _deaf_to(kind: type[Action]) -> Maker:
     """A store that does not keep one kind of action."""
 
@@ -151,6 +180,10 @@ FAULTS: dict[str, Maker] = {
     "keeps the keys of absorbed messages": _KeepsKeysOfAbsorbed,
     "skips at the end of a page": _SkipsAPage,
     "lists another state": _ListsAnotherState,
+    "lists another source": _ListsAnotherSource,
+    "admits some of many": _AdmitsSomeOfMany,
+    "counts those asked before": _CountsThoseAskedBefore,
+    "counts what runs": _CountsWhatRuns,
     **{
         f"misses a {kind.__name__}": _deaf_to(kind)
         for kind in (Start, Finish, Enqueue, Merge, CancelAttempt, Remember, Release, Deliver)

@@ -10,6 +10,8 @@ from headway.testing import VirtualClock
 from tests.contract.outbox_contract import OutboxContract
 from tests.contract.store_contract import StoreContract
 from tests.contract.timetable_contract import TimetableContract
+from tests.contract.together_contract import TogetherContract
+from tests.contract.vault_contract import VaultContract
 from tests.contract.world import Maker, Suite, World, over_the_store
 
 
@@ -20,6 +22,14 @@ class _InMemory(Suite):
 
 
 class TestMemoryTimetable(_InMemory, TimetableContract, OutboxContract):
+    pass
+
+
+class TestMemoryTogether(_InMemory, TogetherContract):
+    pass
+
+
+class TestMemoryVault(_InMemory, VaultContract):
     pass
 
 

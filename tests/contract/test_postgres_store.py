@@ -8,6 +8,8 @@ from headway.ports import Clock
 from headway.store.postgres import PostgresStore
 from tests.contract.durable_contract import DurableContract
 from tests.contract.durable_timetable_contract import DurableTimetableContract
+from tests.contract.together_contract import DurableTogetherContract
+from tests.contract.vault_contract import DurableVaultContract
 from tests.contract.world import Maker, Suite
 from tests.postgres import fresh_url
 
@@ -28,4 +30,12 @@ class TestPostgresStore(_OnPostgres, DurableContract):
 
 
 class TestPostgresTimetable(_OnPostgres, DurableTimetableContract):
+    pass
+
+
+class TestPostgresTogether(_OnPostgres, DurableTogetherContract):
+    pass
+
+
+class TestPostgresVault(_OnPostgres, DurableVaultContract):
     pass

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from headway.store.postgres import PostgresStore
 from tests.contract.shared_contract import SharedStoreContract
 from tests.contract.shared_timetable_contract import SharedTimetableContract
+from tests.contract.together_contract import SharedTogetherContract
 from tests.contract.world import Maker, Suite
 from tests.postgres import fresh_url
 
@@ -22,4 +23,8 @@ class TestPostgresNodes(_OnPostgres, SharedStoreContract):
 
 
 class TestPostgresTimekeepers(_OnPostgres, SharedTimetableContract):
+    pass
+
+
+class TestPostgresNodesTogether(_OnPostgres, SharedTogetherContract):
     pass

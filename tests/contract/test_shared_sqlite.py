@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from headway.store.sqlite import SqliteStore
 from tests.contract.shared_contract import SharedStoreContract
 from tests.contract.shared_timetable_contract import SharedTimetableContract
+from tests.contract.together_contract import SharedTogetherContract
 from tests.contract.world import Maker, Suite
 
 
@@ -36,4 +37,12 @@ class TestSqliteTimekeepers(_OnSqlite, SharedTimetableContract):
 
 
 class TestInlineSqliteTimekeepers(TestSqliteTimekeepers):
+    inline = True
+
+
+class TestSqliteNodesTogether(_OnSqlite, SharedTogetherContract):
+    pass
+
+
+class TestInlineSqliteNodesTogether(TestSqliteNodesTogether):
     inline = True

@@ -10,6 +10,8 @@ from headway.ports import Clock, Store
 from headway.store.sqlite import SqliteStore
 from tests.contract.durable_contract import DurableContract
 from tests.contract.durable_timetable_contract import DurableTimetableContract
+from tests.contract.together_contract import DurableTogetherContract
+from tests.contract.vault_contract import DurableVaultContract
 from tests.contract.world import Maker, Suite
 
 
@@ -52,4 +54,16 @@ class TestInlineSqliteStore(_InlineSqlite, DurableContract):
 
 
 class TestInlineSqliteTimetable(_InlineSqlite, DurableTimetableContract):
+    pass
+
+
+class TestSqliteTogether(_OnSqlite, DurableTogetherContract):
+    pass
+
+
+class TestInlineSqliteTogether(_InlineSqlite, DurableTogetherContract):
+    pass
+
+
+class TestSqliteVault(_OnSqlite, DurableVaultContract):
     pass

@@ -15,9 +15,10 @@ from headway.model.errors import InvalidInput
 from headway.model.job import MAX_SUMMARY, Job, Tally
 from headway.model.outcome import Attachment, Json, Outcome, Reply
 from headway.model.places import Answer, Command, Delivery, Standing
-from headway.model.run import Route, Run, SessionMemory
+from headway.model.run import AgentName, Route, Run, SessionMemory
+from headway.model.token import Token
 from headway.model.value import Value
-from headway.model.words import Reason, State
+from headway.model.words import Reason, Scope, State
 
 _encode = msgspec.json.Encoder().encode
 _parts = msgspec.structs.astuple
@@ -51,6 +52,10 @@ class _WrittenJob(Job, frozen=True, omit_defaults=True):
 
 
 class _WrittenRoute(Route, frozen=True, omit_defaults=True):
+    pass
+
+
+class _WrittenToken(Token, frozen=True, omit_defaults=True):
     pass
 
 
@@ -103,6 +108,20 @@ class _StoredOutcome(Value, frozen=True):
     tokens_out: int = 0
 
 
+class _StoredToken(Value, frozen=True):
+    """A token as it is read: a newer version may know scopes that this one does not."""
+
+    id: str
+    name: str
+    digest: str
+    scopes: tuple[str, ...]
+    created_at: int
+    agent: str | None = None
+    expires_at: int | None = None
+
+
+_SCOPES = {str(scope): scope for scope in Scope}
+
 _read_run = _reader(Run)
 _read_outcome = _reader(_StoredOutcome)
 _read_standing = _reader(Standing)
@@ -112,6 +131,7 @@ _read_answer = _reader(Answer)
 _read_delivery = _reader(Delivery)
 _read_job = _reader(Job)
 _read_route = _reader(Route)
+_read_token = _reader(_StoredToken)
 _read_text = _reader(str)
 _read_job_cursor = _reader(tuple[str, str])
 _read_letter_cursor = _reader(tuple[int, str])
@@ -250,6 +270,24 @@ def encode_route(route: Route) -> str:
 
 def decode_route(text: str | bytes) -> Route:
     return cast(Route, _read_route(text))
+
+
+def encode_token(token: Token) -> str:
+    return _text_of(_WrittenToken(*_parts(token)))
+
+
+def decode_token(text: str | bytes) -> Token:
+    """A scope that this version does not know gives no right here; the token counts all the same."""
+    stored = cast(_StoredToken, _read_token(text))
+    return Token(
+        stored.id,
+        stored.name,
+        stored.digest,
+        tuple(_SCOPES[scope] for scope in stored.scopes if scope in _SCOPES),
+        stored.created_at,
+        None if stored.agent is None else AgentName(stored.agent),
+        stored.expires_at,
+    )
 
 
 def encode_text(text: str) -> str:

@@ -37,7 +37,9 @@ from headway.model.run import (
     SessionMemory,
 )
 from headway.model.schedule import At, Cron, Every, Schedule
-from headway.model.words import Drop, Misfire, Mode, Overlap, Reason, Rule, Source
+from headway.model.task import Task
+from headway.model.token import Token
+from headway.model.words import Drop, Misfire, Mode, Overlap, Reason, Rule, Scope, Source
 from headway.store import codec
 from headway.store.keys import is_freed, keys_of
 
@@ -79,6 +81,36 @@ def test_what_is_at_its_default_is_not_written() -> None:
     )
     assert codec.decode_run(codec.encode_run(plain)) == plain
     assert codec.encode_outcome(Outcome(State.DONE)) == '{"state":"done"}'
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Task("noop"),
+        Task(ODD, ODD, ODD, ODD, {ODD: [ODD, None, True, 2.5, 1 << 80]}),
+        Task("click", params={"deep": [[[[{"x": [1, {"y": {}}]}]]]], "": -1e300, "n": None}),
+        Task("half", params={HALF: [HALF]}),
+    ],
+    ids=lambda task: task.action[:5],
+)
+def test_t1_a_task_and_the_span_of_who_asked_come_back_as_they_were(task: Task) -> None:
+    parent = f"00-{'a' * 32}-{'b' * 16}-01"
+    run = msgspec.structs.replace(RUN, source=Source.TASK, task=task, traceparent=parent)
+    assert codec.decode_run(codec.encode_run(run)) == run
+
+
+def test_o4_a_token_comes_back_as_it_was() -> None:
+    plain = Token("t", ODD, "d" * 64, (Scope.READ,), 5)
+    whole = Token("t", "n", "d" * 64, tuple(Scope), 5, AgentName(ODD), 9)
+    for token in (plain, whole):
+        assert codec.decode_token(codec.encode_token(token)) == token
+    assert codec._StoredToken.__struct_fields__ == Token.__struct_fields__
+
+
+def test_n20_a_scope_of_a_newer_version_gives_no_right_but_the_token_counts() -> None:
+    written = codec.encode_token(Token("t", "n", "d", (Scope.READ, Scope.SUBMIT), 5))
+    newer = written.replace("submit", "dream")
+    assert codec.decode_token(newer) == Token("t", "n", "d", (Scope.READ,), 5)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from headway import Headway, Settings, Turn
 from headway.model.time import SECOND
 from headway.store.postgres.address import address_of
 from headway.store.postgres.statements import migrations
+from headway.store.sqlite.statements import MIGRATIONS as SQLITE_STEPS
 from headway.testing import VirtualClock
 from headway.wiring import open_store
 from tests.postgres import fresh_url
@@ -60,6 +61,29 @@ def test_d10_postgres_is_brought_forward_from_every_earlier_version(known: int) 
         assert (await store.status()).version == steps[-1].number
         await connection.close()
         async with _echo(url) as hw:
+            assert await hw.send("echo", "hello", session="s") == "hello"
+
+    _run(test)
+
+
+@pytest.mark.parametrize("known", range(len(SQLITE_STEPS)), ids=lambda known: f"from {known}")
+def test_d10_sqlite_is_brought_forward_from_every_earlier_version(
+    known: int, tmp_path: Path
+) -> None:
+    async def test() -> None:
+        path = tmp_path / "agents.db"
+        path.touch()
+        with sqlite3.connect(path) as old:
+            for step in SQLITE_STEPS[:known]:
+                old.executescript(step.text)
+                old.execute("UPDATE meta SET value = ? WHERE name = 'version'", (step.version,))
+        old.close()
+        store = open_store(f"sqlite:///{path}", Settings(), VirtualClock())
+        missing = [step.name for step in SQLITE_STEPS[known:]]
+        assert list((await store.status()).pending) == missing
+        assert list(await store.migrate()) == missing
+        assert (await store.status()).version == SQLITE_STEPS[-1].version
+        async with _echo(f"sqlite:///{path}") as hw:
             assert await hw.send("echo", "hello", session="s") == "hello"
 
     _run(test)

@@ -20,8 +20,9 @@ from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey
 from headway.model.settings import Limits
 from headway.model.time import SECOND
 from headway.model.words import Reason, Source
-from headway.ports import Admission, Claims, Elsewhere, Granted, Hint, RunQuery
+from headway.ports import Admission, Claims, Elsewhere, Granted, Hint, RunQuery, TurnedAway
 from headway.store.sqlite import SqliteStore
+from headway.store.sqlite.database import Database
 from headway.store.sqlite.statements import MIGRATIONS, STATEMENTS
 from headway.testing import VirtualClock
 
@@ -599,6 +600,8 @@ def _fit(text: str, values: list[None]) -> list[None]:
         ("past_retention", "USING INDEX runs_ended (task=? AND finished_at<?)"),
         ("due_deliveries", "USING INDEX outbox_due (channel=? AND due_at<?)"),
         ("views", "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)"),
+        ("count_letters", "SCAN outbox USING INDEX outbox_due"),
+        ("count_letters", "SCAN outbox USING INDEX outbox_dead"),
     ],
 )
 def test_n17_hot_statements_use_their_index(tmp_path: Path, name: str, plan: str) -> None:
@@ -611,6 +614,105 @@ def test_n17_hot_statements_use_their_index(tmp_path: Path, name: str, plan: str
         assert any(plan in step for step in steps), steps
         tables = ("runs", "queue", "sessions", "attempts")
         assert not [step for step in steps if step in {f"SCAN {table}" for table in tables}]
+        await store.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("query", "plan"),
+    [
+        (RunQuery(source=Source.TASK), "SCAN runs USING INDEX runs_tasks"),
+        (RunQuery(source=Source.TASK, agent="a"), "SCAN runs USING INDEX runs_tasks"),
+        (
+            RunQuery(source=Source.TASK, agent="a", state=State.DONE, cursor="9"),
+            "SEARCH runs USING INDEX runs_tasks (number<?)",
+        ),
+        (
+            RunQuery(source=Source.TASK, state=State.QUEUED),
+            "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)",
+        ),
+        (
+            RunQuery(source=Source.FIRING, session="s"),
+            "SEARCH runs USING INDEX runs_of_session (session=?)",
+        ),
+    ],
+)
+def test_t1_a_list_of_tasks_looks_at_tasks_only(tmp_path: Path, query: RunQuery, plan: str) -> None:
+    async def main() -> None:
+        store = await opened(tmp_path / "h.db")
+        asked: list[str] = []
+        await store._read(lambda db: db._connection.set_trace_callback(asked.append))
+        await store.list(query)
+        await store._read(lambda db: db._connection.set_trace_callback(None))
+        (text,) = [statement for statement in asked if "FROM runs" in statement]
+        rows = await store._read(lambda db: db.plain(f"EXPLAIN QUERY PLAN {text}"))
+        steps = [str(row[3]) for row in rows]
+        assert plan in steps, steps
+        assert not [step for step in steps if "TEMP B-TREE" in step]
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_t5_runs_that_come_together_share_a_transaction_with_the_rest(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = await opened(tmp_path / "h.db")
+        commits = 0
+
+        def count(statement: str) -> None:
+            nonlocal commits
+            commits += statement == "COMMIT"
+
+        await store._write(lambda db: db._connection.set_trace_callback(count))
+        commits = 0
+        batches = [[a_run(f"{n}-{m}", f"{n}-{m}") for m in range(10)] for n in range(50)]
+        said = await asyncio.gather(
+            *(store.admit_together(batch, [True] * 10) for batch in batches),
+            *(store.admit(a_run(n, f"s{n}")) for n in range(50)),
+        )
+        assert len(said) == 100
+        assert commits <= 6
+        assert (await store.nodes())[0].sessions == 550
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_f1_a_transaction_that_was_given_up_leaves_no_wrong_count(tmp_path: Path) -> None:
+    """In it the tasks had ended; now they wait again, and are counted."""
+
+    async def main() -> None:
+        settings = Settings(limits=Limits(max_queue=3, max_queue_per_agent=3))
+        store = await opened(tmp_path / "h.db", settings)
+        first = [a_run(f"f{n}", f"f{n}", source=Source.TASK) for n in range(3)]
+        taken = await store.admit_together(first, [True] * 3)
+        assert not isinstance(taken, TurnedAway)
+        grants = [answer for answer in taken if isinstance(answer, Granted)]
+        ends = [finish(run, grant) for run, grant in zip(first, grants, strict=True)]
+        more = [a_run(f"m{n}", f"m{n}", source=Source.TASK) for n in range(2)]
+
+        def fail(_: Database) -> None:
+            raise sqlite3.OperationalError("disk I/O error")
+
+        gate = threading.Event()
+        asked = [
+            asyncio.ensure_future(one)
+            for one in (
+                store._write(lambda _: gate.wait(10)),
+                store.record(ends),
+                store.admit_together(more, [True] * 2),
+                store._write(fail),
+            )
+        ]
+        await asyncio.sleep(0)  # now all have been asked for, and the last three go together
+        gate.set()
+        _, *said = await asyncio.gather(*asked, return_exceptions=True)
+        assert all(isinstance(answer, HeadwayError) for answer in said), said
+        assert isinstance(await store.admit_together(more[:1], [True]), TurnedAway)
+        await store.record(ends)
+        kept = await store.admit_together(more, [True] * 2)
+        assert not isinstance(kept, TurnedAway)
         await store.close()
 
     asyncio.run(main())

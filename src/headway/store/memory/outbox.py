@@ -94,6 +94,10 @@ class MemoryOutbox:
         cursor = letter_cursor(*_place(shown[-1])) if len(found) > len(shown) else None
         return LetterPage(tuple(letter.shown() for letter in shown), cursor)
 
+    def count(self) -> tuple[int, int]:
+        dead = sum(letter.dead for letter in self._letters.values())
+        return len(self._letters) - dead, dead
+
     def retry(self, delivery_id: str, now: Instant) -> bool:
         letter = self._letters.get(delivery_id)
         if letter is None or not letter.dead:

@@ -1,7 +1,7 @@
 """The store itself: the latest record of each run, and the only node, which owns everything."""
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TypeAlias, assert_never
 
@@ -36,6 +36,7 @@ from headway.model.run import (
 )
 from headway.model.settings import Limits, Settings
 from headway.model.time import Instant, Span
+from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.model.words import Source, State
 from headway.ports import (
@@ -59,12 +60,15 @@ from headway.ports import (
     Renewal,
     RunPage,
     RunQuery,
+    TurnedAway,
 )
 from headway.store.keys import UNSUCCESSFUL, Key, is_freed, keys_of, was_handled
 from headway.store.memory.cursors import position
 from headway.store.memory.log import JobLog
 from headway.store.memory.outbox import MemoryOutbox
 from headway.store.memory.timetable import MemoryTimetable
+from headway.store.memory.tokens import MemoryTokens
+from headway.store.refusals import FULL
 
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
@@ -111,6 +115,8 @@ class MemoryStore:
         self._node = NodeView(0, "", 0, 0, 0)
         self._hear: Callable[[Hint], None] | None = None
         self._texts: dict[str, str] = {}
+        self._limits = settings.limits
+        self._tokens = MemoryTokens()
         self._outbox = MemoryOutbox()
         self._log = JobLog(self._state_of, self._view_of, settings.retained_runs)
         self._timetable = MemoryTimetable(self._log, self._outbox, self.admit, self._jobs_changed)
@@ -140,6 +146,46 @@ class MemoryStore:
         seq = held.seq = held.seq + 1
         memory = self._memories.get(run.session) if self._memories else None
         return Granted(held.epoch, seq, memory, seq == 1)
+
+    async def admit_together(
+        self, runs: Sequence[Run], claims: Sequence[bool]
+    ) -> Sequence[Admission] | TurnedAway:
+        new = self._not_asked_before(runs)
+        if not self._has_room(new):
+            return TurnedAway(FULL)
+        return [self.admit(run, claim=claim) for run, claim in zip(runs, claims, strict=True)]
+
+    def _not_asked_before(self, runs: Sequence[Run]) -> Sequence[Run]:
+        """Those that no key leads to an earlier run for."""
+        now = self._clock.now()
+        while self._key_ended(now):
+            self._drop_oldest_key()
+        new: list[Run] = []
+        taken: set[Key] = set()
+        for run in runs:
+            keys = keys_of(run)
+            if not any(key in self._keys or key in taken for key in keys):
+                new.append(run)
+                taken.update(keys)
+        return new
+
+    def _has_room(self, runs: Sequence[Run]) -> bool:
+        """Whether the limits allow all of these beside the tasks that wait (F-1)."""
+        asked = Counter(run.agent for run in runs if _is_task(run))
+        if not asked:
+            return True
+        waiting = Counter(run.agent for run in self._waiting() if _is_task(run))
+        limits = self._limits
+        return waiting.total() + asked.total() <= limits.max_queue and all(
+            waiting[agent] + count <= limits.max_queue_per_agent for agent, count in asked.items()
+        )
+
+    def _waiting(self) -> Iterator[Run]:
+        for record in self._records.values():
+            if type(record) is Run:
+                yield record
+            elif type(record) is Enqueue:
+                yield record.run
 
     async def order(self, order: Order) -> Granted | Elsewhere | None:
         """Carried out at once by the only node there is, so it is not kept."""
@@ -195,7 +241,8 @@ class MemoryStore:
         return RunPage(tuple(found))
 
     def set_limits(self, limits: Limits) -> None:
-        """The kernel of the only node knows them."""
+        """For runs that come together; the kernel of the only node knows them for each one alone."""
+        self._limits = limits
 
     async def prune(self, most: int) -> int:
         """Runs are forgotten as later ones end; this finds what outlived its time while none did."""
@@ -280,6 +327,9 @@ class MemoryStore:
             self._hear(Hint.ENDED)
         return retried
 
+    async def count_letters(self) -> tuple[int, int]:
+        return self._outbox.count()
+
     async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
         self._outbox.note_routes(routes, at)
 
@@ -332,6 +382,17 @@ class MemoryStore:
 
     async def text(self, name: str) -> str | None:
         return self._texts.get(name)
+
+    # Who may ask.
+
+    async def add_token(self, token: Token) -> bool:
+        return self._tokens.add(token)
+
+    async def tokens(self) -> Sequence[Token]:
+        return self._tokens.all()
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return self._tokens.revoke(token_id)
 
     def _jobs_changed(self) -> None:
         if self._hear is not None:
@@ -531,4 +592,10 @@ def _matches(query: RunQuery, view: RunView) -> bool:
         (query.agent is None or view.run.agent == query.agent)
         and (query.session is None or view.run.session == query.session)
         and (query.state is None or view.state is query.state)
+        and (query.source is None or view.run.source is query.source)
     )
+
+
+def _is_task(run: Run) -> bool:
+    """Whether the admission limits count it: what a turn starts is not bounded by them."""
+    return run.source is _TASK and run.parent is None

@@ -13,7 +13,7 @@ from headway.store.codec import encode_run
 from headway.store.keys import keys_of
 
 MOST_AT_ONCE = 500
-_MOST_BYTES = 4_000_000
+MOST_BYTES = 4_000_000
 """A batch must be written within a moment: of many large texts the rest goes into the next one."""
 BETWEEN = "\x1f"
 """Between the ids of ancestors in one text; it is in no id."""
@@ -135,6 +135,16 @@ class AdmissionBatch:
         ]
 
 
+def size_of(run: Run) -> int:
+    """About how much of it is to be written: what people and programs say can be long."""
+    if run.task is None or not run.task.params:
+        return len(run.text)
+    try:
+        return len(run.text) + len(str(run.task.params))
+    except RecursionError:
+        return MOST_BYTES
+
+
 def without_clashes(asked: Iterable[Asked]) -> tuple[list[Asked], list[Asked]]:
     """One batch, and what must wait for the next: of runs with the same key or id only the first is in a batch."""
     batch: list[Asked] = []
@@ -143,10 +153,10 @@ def without_clashes(asked: Iterable[Asked]) -> tuple[list[Asked], list[Asked]]:
     size = 0
     for one in asked:
         run = one.run
-        if size > _MOST_BYTES:
+        if size > MOST_BYTES:
             later.append(one)
             continue
-        size += len(run.text)
+        size += size_of(run)
         if run.message_id is not None or run.idempotency_key is not None:
             keys = {key.text for key in keys_of(run)}
             if keys & taken:

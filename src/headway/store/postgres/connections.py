@@ -1,7 +1,7 @@
 """Connections to the server: made when they are needed, thrown away when they break."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import asyncpg
@@ -36,6 +36,10 @@ _LIMITS = {
 _BOUNDS = "; ".join(f"set local {name} = '{value}'" for name, value in _LIMITS.items())
 _TRIES = 4
 """How often a transaction that lost to another one is tried."""
+
+
+class _Undone(Exception):
+    """Ends a transaction that is not to be kept."""
 
 
 class Connections:
@@ -89,6 +93,36 @@ class Connections:
             async with connection.transaction():
                 await connection.execute(_BOUNDS)
                 return await connection.fetch(statement, *values, timeout=within)
+
+        return await self.use(ask, within)
+
+    async def call_all(
+        self,
+        statement: str,
+        calls: Sequence[Sequence[object]],
+        unless: Callable[[Sequence[asyncpg.Record]], bool],
+        within: float = _ANSWER_WITHIN,
+    ) -> list[list[asyncpg.Record]]:
+        """The same statement with each of these values, as one transaction.
+
+        If `unless` says so of an answer, nothing is kept, and that answer is the last one.
+        """
+        if len(calls) == 1:
+            return [await self.call(statement, *calls[0], within=within)]
+
+        async def ask(connection: asyncpg.Connection) -> list[list[asyncpg.Record]]:
+            answers: list[list[asyncpg.Record]] = []
+            try:
+                async with connection.transaction():
+                    if self.pooled:
+                        await connection.execute(_BOUNDS)
+                    for values in calls:
+                        answers.append(await connection.fetch(statement, *values, timeout=within))
+                        if unless(answers[-1]):
+                            raise _Undone
+            except _Undone:
+                return answers
+            return answers
 
         return await self.use(ask, within)
 

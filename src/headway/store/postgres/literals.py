@@ -12,6 +12,8 @@ _BETWEEN = "\x01"
 
 def numbers(column: Sequence[object]) -> str:
     """Whole numbers or truth values; None is null."""
+    if not column:
+        return "{}"
     return f"{{{','.join(map(str, column)).replace('None', 'NULL')}}}"
 
 
@@ -68,7 +70,7 @@ _TEXT, _INTEGER, _BIGINT, _BOOLEAN = "text[]", "integer[]", "bigint[]", "boolean
 RECORD = (
     "bigint", "bigint", _TEXT, _BIGINT,
     _TEXT, _TEXT, _TEXT, _INTEGER, _BIGINT, _BIGINT, _BOOLEAN, _TEXT,
-    _TEXT, _INTEGER, _TEXT, _INTEGER, _BIGINT, _BIGINT, _TEXT, _BOOLEAN, "boolean",
+    _INTEGER, _TEXT, _INTEGER, _BIGINT, _BIGINT, "boolean",
     _TEXT, _BIGINT,
 )  # fmt: skip
 """The parameters of `record_v1`."""

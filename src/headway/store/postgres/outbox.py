@@ -82,6 +82,11 @@ class PostgresOutbox:
             self._hints.tell(self._hints.node, Hint.ENDED)
         return bool(rows)
 
+    async def count(self) -> tuple[int, int]:
+        """How many wait, and how many were given up."""
+        rows = await self._connections.call(self._sql["count_letters"])
+        return rows[0]["waiting"], rows[0]["dead"]
+
     async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
         if routes:
             texts = [encode_route(route) for route in routes.values()]

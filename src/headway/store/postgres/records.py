@@ -50,6 +50,11 @@ _ALL_OF_IT = "*"
 UNSTORABLE = Outcome(State.FAILED, Reason.ERROR, error="what the agent returned cannot be stored")
 """Instead of an outcome that no database takes: the run has ended all the same."""
 
+_NONE = object()
+_USUAL_FINISH = (_NONE, State.DONE, _NONE, 1, _NONE, _NONE, False, None)
+_USUAL_START = (0, _NONE, 1, _NONE, _NONE)
+"""What most finishes and starts have in each column: where all have it, the functions need not be told."""
+
 # In which order a batch is written. What comes for a run in another order begins a new batch.
 _MERGE, _ENQUEUE, _FINISH, _START, _CANCEL = range(5)
 
@@ -62,7 +67,7 @@ class RecordBatch:
         self.epochs: dict[SessionKey, int] = {}
         self.steps: dict[RunId, int] = {}
         self.released: set[SessionKey] = set()
-        self.starts: tuple[list[object], ...] = tuple([] for _ in range(8))
+        self.starts: tuple[list[object], ...] = ([], [], [], [], [])
         self.finishes: tuple[list[object], ...] = tuple([] for _ in range(8))
         self.releases: tuple[list[object], ...] = ([], [])
         self.merges: tuple[list[object], ...] = tuple([] for _ in range(12))
@@ -83,7 +88,8 @@ class RecordBatch:
         sessions = sorted(self.epochs)
         columns: list[object] = [
             node, now, sessions, [self.epochs[session] for session in sessions],
-            *self.finishes, *self.starts, careful, *self.releases,
+            *map(_unless_usual, self.finishes, _USUAL_FINISH), *map(_unless_usual, self.starts, _USUAL_START),
+            careful, *self.releases,
         ]  # fmt: skip
         if self.rare:
             columns += [*self.merges, *self.enqueues, *self.cancels,
@@ -146,17 +152,18 @@ def _fits(
     return latest < step and latest != _FINISH
 
 
+def _unless_usual(column: list[object], usual: object) -> list[object]:
+    return [] if column.count(usual) == len(column) else column
+
+
 def _add_start(batch: RecordBatch, start: Start) -> None:
     run = start.run
-    sessions, slots, ids, attempts, epochs, times, agents, tasks = batch.starts
-    sessions.append(run.session)
+    slots, ids, attempts, epochs, times = batch.starts
     slots.append(start.slot)
     ids.append(run.id)
     attempts.append(start.attempt)
     epochs.append(start.epoch)
     times.append(start.at)
-    agents.append(run.agent)
-    tasks.append(run.source is _TASK)
     if run.overflow:
         _add_body(batch, run)
 

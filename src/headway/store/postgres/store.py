@@ -24,8 +24,9 @@ from headway.model.run import (
 )
 from headway.model.settings import Limits, Settings
 from headway.model.time import DAY, MINUTE, Instant, Span
+from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
-from headway.model.words import Cut, Reason, State
+from headway.model.words import Cut, Reason, Source, State
 from headway.ports import (
     KEPT,
     Admission,
@@ -73,11 +74,12 @@ from headway.store.postgres.records import UNSTORABLE, RecordBatch, batches_of
 from headway.store.postgres.schema import migrate, status
 from headway.store.postgres.statements import statements
 from headway.store.postgres.timetable import PostgresTimetable
+from headway.store.postgres.together import RUN_KEY, PostgresTogether
+from headway.store.postgres.tokens import PostgresTokens
 from headway.store.postgres.troubles import BAD_DATA, constraint_of
+from headway.store.refusals import FULL, STOPPED
 
-_FULL = Outcome(State.REJECTED, Reason.QUEUE_FULL)
-_STOPPED = Outcome(State.CANCELLED, Reason.STOPPED)
-_FULL_TEXT, _STOPPED_TEXT = encode_outcome(_FULL), encode_outcome(_STOPPED)
+_FULL_TEXT, _STOPPED_TEXT = encode_outcome(FULL), encode_outcome(STOPPED)
 _EXACT = 10_000
 """Admission limits up to this are exact over all nodes."""
 _PART = 8
@@ -87,10 +89,9 @@ _LONG = 10.0
 """Seconds that rare calls over much data may take: a takeover, a list, forgetting."""
 _LEFT_ALONE_FOR = 5 * MINUTE
 _SLOT_KEY = "attempts_pkey"
-_RUN_KEY = "runs_pkey"
 
 # The numbers of arguments of the functions, which SQL wants written out.
-_ADMIT_CHECKED, _ADMIT_ONE, _RECORD_ALL = 36, 38, 59
+_ADMIT_CHECKED, _ADMIT_ONE, _RECORD_ALL = 36, 38, 56
 
 
 class PostgresStore:
@@ -114,6 +115,15 @@ class PostgresStore:
         self._timetable = PostgresTimetable(
             *parts, settings=settings, clock=clock, told=self._answer, keep=self.keep
         )
+        self._together = PostgresTogether(
+            *parts,
+            settings=settings,
+            clock=clock,
+            limits_for=self._limits_for,
+            told=self._answer,
+            repeated=self._repeated,
+        )
+        self._tokens = PostgresTokens(self._connections, self._address.schema)
         self._unreadable: dict[SessionKey, Instant] = {}
         """Sessions that this version cannot read, and until when they are left alone (N-20)."""
         self._left = 0
@@ -201,6 +211,16 @@ class PostgresStore:
             self._spawn(self._flush())
         return answer
 
+    async def admit_together(
+        self, runs: Sequence[Run], claims: Sequence[bool]
+    ) -> Sequence[Admission] | TurnedAway:
+        loop = asyncio.get_running_loop()
+        asked = [
+            Asked(run, False, claim and self._node != 0, loop.create_future())
+            for run, claim in zip(runs, claims, strict=True)
+        ]
+        return await self._together.admit(asked)
+
     async def _flush(self) -> None:
         """Keep what has gathered, batch by batch: what comes while one is under way makes the next."""
         try:
@@ -217,11 +237,11 @@ class PostgresStore:
         try:
             await self._try_admit(asked)
         except asyncpg.UniqueViolationError as error:
-            if constraint_of(error) == _RUN_KEY:
+            if constraint_of(error) == RUN_KEY:
                 await self._admit_again(asked)
             else:
                 await self._admit_halves(asked, error)
-        except (*BAD_DATA, TypeError, ValueError, OverflowError) as error:
+        except (*BAD_DATA, TypeError, ValueError, OverflowError, RecursionError) as error:
             await self._admit_halves(asked, error)
         except StoreUnavailable as error:
             _fail(asked, error)
@@ -528,6 +548,13 @@ class PostgresStore:
         elif state is not None:
             values.append(str(state))
             wanted.append(f"e.state = ${len(values)}")
+        if query.source is Source.TASK:
+            wanted.append("r.task")
+        elif query.source is not None:
+            # Read from each as it is met, newest first: only tasks have an index.
+            values.append(str(query.source))
+            source = f"{self._address.schema}.source_v1(r.body)"
+            wanted.append(f"not r.task and {source} = ${len(values)}")
         statement = (
             f"{self._sql['view']} where {' and '.join(wanted)} order by r.number desc limit $2"
         )
@@ -734,6 +761,9 @@ class PostgresStore:
     async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
         return await self._outbox.retry(delivery_id, now)
 
+    async def count_letters(self) -> tuple[int, int]:
+        return await self._outbox.count()
+
     async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
         await self._outbox.note_routes(routes, at)
 
@@ -780,6 +810,17 @@ class PostgresStore:
 
     async def text(self, name: str) -> str | None:
         return await self._timetable.text(name)
+
+    # Who may ask.
+
+    async def add_token(self, token: Token) -> bool:
+        return await self._tokens.add(token)
+
+    async def tokens(self) -> Sequence[Token]:
+        return await self._tokens.all()
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._tokens.revoke(token_id)
 
 
 class _Searched(NamedTuple):

@@ -10,7 +10,7 @@ from headway.model.outcome import Outcome
 from headway.model.places import Cancel, Clear, Order, Stop
 from headway.model.run import Run, RunId, SessionKey
 from headway.model.time import Instant
-from headway.model.words import Reason, Source, State
+from headway.model.words import Source, State
 from headway.ports import Admission, Duplicate, Elsewhere, Granted, Hint, TurnedAway
 from headway.store.codec import (
     decode_memory,
@@ -21,11 +21,10 @@ from headway.store.codec import (
 )
 from headway.store.keys import UNSUCCESSFUL, keys_of
 from headway.store.ranks import rank_of, ready_at
+from headway.store.refusals import FULL, STOPPED
 from headway.store.sqlite.database import Column, Database
 from headway.store.sqlite.node import Node
 
-_FULL = Outcome(State.REJECTED, Reason.QUEUE_FULL)
-_STOPPED = Outcome(State.CANCELLED, Reason.STOPPED)
 _TASK = Source.TASK
 
 
@@ -152,6 +151,26 @@ def admit_again(database: Database, node: Node, asked: Asked, now: Instant) -> A
     return _repeated(database, node, asked.run) or admit(database, node, [asked], now)[0]
 
 
+def admit_together(
+    database: Database, node: Node, batch: Sequence[Asked], now: Instant
+) -> list[Admission] | TurnedAway:
+    """Keep all of these runs, or none (T-5). An `IntegrityError` says that they are there already."""
+    return _Admitting(database, node, batch, now).all_or_none()
+
+
+def admit_together_again(
+    database: Database, node: Node, batch: Sequence[Asked], now: Instant
+) -> list[Admission] | TurnedAway:
+    """Keep runs that may be there already. If one is, all are, but for those that a key led to an earlier one."""
+    known = [_repeated(database, node, asked.run) for asked in batch]
+    if not any(known):
+        return admit_together(database, node, batch, now)
+    return [
+        answer or admit(database, node, [asked], now)[0]
+        for answer, asked in zip(known, batch, strict=True)
+    ]
+
+
 def _repeated(database: Database, node: Node, run: Run) -> Admission | None:
     """The answer to a run that was kept before; None: it was not."""
     known = database.row("repeated_run", run.id)
@@ -160,7 +179,7 @@ def _repeated(database: Database, node: Node, run: Run) -> Admission | None:
     state, outcome, seq = known
     if state is not None and seq is None and outcome is not None:
         ended = decode_outcome(cast(str, outcome))
-        if ended in (_FULL, _STOPPED):
+        if ended in (FULL, STOPPED):
             return TurnedAway(ended)
     session = read_sessions(database, [run.session]).get(run.session)
     if session is None:
@@ -192,6 +211,27 @@ class _Admitting:
         self._not_cut: set[RunId] = set()
 
     def all(self) -> list[Admission]:
+        self._read()
+        answers = [self._one(asked) for asked in self._batch]
+        self._write()
+        return answers
+
+    def all_or_none(self) -> list[Admission] | TurnedAway:
+        self._read()
+        node = self._node
+        told = node.hints()
+        answers = [self._one(asked) for asked in self._batch]
+        refused = next((answer for answer in answers if isinstance(answer, TurnedAway)), None)
+        if refused is None:
+            self._write()
+            return answers
+        if any(self._database.row("repeated_run", asked.run.id) for asked in self._batch):
+            raise sqlite3.IntegrityError("admitted before")
+        # Nobody need be told of them. The room that they took is found again: it is counted anew near a limit.
+        node.tell_only(told)
+        return refused
+
+    def _read(self) -> None:
         batch = self._batch
         database = self._database
         self._read_keys()
@@ -204,9 +244,6 @@ class _Admitting:
         counters = database.row("counters")
         assert counters is not None
         self._number, self._epoch = cast(tuple[int, int], counters)
-        answers = [self._one(asked) for asked in batch]
-        self._write()
-        return answers
 
     def _one(self, asked: Asked) -> Admission:
         run = asked.run
@@ -266,13 +303,13 @@ class _Admitting:
         if run.ancestors:
             *above, parent = run.ancestors
             if parent not in self._unstopped or not self._not_cut.issuperset(above):
-                return _STOPPED
+                return STOPPED
         if run.source is _TASK and run.parent is None:
             limits = self._node.limits
             waiting = self._node.most_waiting
             of_agent = waiting.get(run.agent, 0)
             if self._node.most_in_all >= limits.max_queue or of_agent >= limits.max_queue_per_agent:
-                return _FULL
+                return FULL
             waiting[run.agent] = of_agent + 1
             self._node.most_in_all += 1
         return None

@@ -88,6 +88,13 @@ def retry_letter(database: Database, node: Node, delivery_id: str, now: Instant)
     return True
 
 
+def count_letters(database: Database) -> tuple[int, int]:
+    """How many wait, and how many were given up."""
+    row = database.row("count_letters")
+    assert row is not None
+    return cast(tuple[int, int], row)
+
+
 def note_routes(database: Database, routes: Mapping[AgentName, Route], at: Instant) -> None:
     database.write("note_routes", [(agent, encode_route(to), at) for agent, to in routes.items()])
 

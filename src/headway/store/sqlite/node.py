@@ -38,6 +38,14 @@ class Node:
         """What this node did for another reason is news to its engine too."""
         self._hints.add((self.id, hint))
 
+    def hints(self) -> frozenset[tuple[int, Hint]]:
+        """What is to be told so far."""
+        return frozenset(self._hints)
+
+    def tell_only(self, hints: frozenset[tuple[int, Hint]]) -> None:
+        """What came since then was not kept."""
+        self._hints = set(hints)
+
     def take_hints(self) -> set[tuple[int, Hint]]:
         hints, self._hints = self._hints, set()
         return hints

@@ -10,7 +10,7 @@ from headway.model.outcome import Outcome
 from headway.model.places import Answer
 from headway.model.run import RunId, SessionKey, SessionMemory
 from headway.model.views import NodeView, RunView
-from headway.model.words import FINAL_STATES, State
+from headway.model.words import FINAL_STATES, Source, State
 from headway.ports import RunPage, RunQuery
 from headway.store.codec import decode_answer, decode_memory, decode_outcome, decode_run
 from headway.store.sqlite.database import Column, Database
@@ -43,6 +43,10 @@ def list_runs(database: Database, query: RunQuery) -> RunPage:
         condition, value = _of_state(query.state)
         conditions.append(condition)
         values += value
+    if query.source is not None:
+        condition, value = _of_source(query.source)
+        conditions.append(condition)
+        values += value
     select, _, _ = STATEMENTS["views"].text.rpartition("WHERE")
     text = f"{select} WHERE {' AND '.join(conditions)} ORDER BY runs.number DESC LIMIT ?"
     rows = database.plain(text, (*values, query.limit + 1))
@@ -57,6 +61,13 @@ def _of_state(state: State) -> tuple[str, tuple[Column, ...]]:
     if state is State.RUNNING:
         return f"{unfinished} AND attempts.number IS NOT NULL", ()
     return f"{unfinished} AND attempts.number IS NULL AND queue.state = ?", (state,)
+
+
+def _of_source(source: Source) -> tuple[str, tuple[Column, ...]]:
+    """Tasks have an index of their own; who asked for the others is read as they are met."""
+    if source is Source.TASK:
+        return "runs.task = 1", ()
+    return "runs.task = 0 AND json_extract(runs.body, '$.source') = ?", (source,)
 
 
 def _view(row: tuple[Column, ...]) -> RunView:

@@ -23,6 +23,7 @@ from headway.model.run import (
 )
 from headway.model.settings import Limits, Settings
 from headway.model.time import Instant, Span
+from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.ports import (
     Admission,
@@ -43,9 +44,10 @@ from headway.ports import (
     Renewal,
     RunPage,
     RunQuery,
+    TurnedAway,
 )
 from headway.store.codec import encode_fields
-from headway.store.sqlite import intake, keeping, ownership, reading, recording, timetable
+from headway.store.sqlite import intake, keeping, ownership, reading, recording, timetable, tokens
 from headway.store.sqlite.advances import advance, advance_apart
 from headway.store.sqlite.board import BOARD
 from headway.store.sqlite.database import (
@@ -111,6 +113,34 @@ class _Admissions:
             else:
                 future.set_result(answer)
         self._store._admitted()  # noqa: SLF001
+
+
+class _Together(Call[Sequence[Admission] | TurnedAway]):
+    """Runs that are kept all, or none."""
+
+    def __init__(
+        self,
+        node: Node,
+        asked: Sequence[intake.Asked],
+        now: Instant,
+        future: "asyncio.Future[Sequence[Admission] | TurnedAway]",
+    ) -> None:
+        super().__init__(
+            lambda db: intake.admit_together(db, node, asked, now),
+            future,
+            again=lambda db: intake.admit_together_again(db, node, asked, now),
+        )
+        self._node = node
+
+    def work(self, database: Database, again: bool = False) -> None:
+        if again:
+            self._node.counted_at = None
+        super().work(database, again)
+
+    def fail(self, error: BaseException) -> None:
+        # What was counted in a transaction that is given up may be wrong.
+        self._node.counted_at = None
+        super().fail(error)
 
 
 class SqliteStore:
@@ -305,6 +335,18 @@ class SqliteStore:
         self._admitting = False
         self._send_admissions()
 
+    async def admit_together(
+        self, runs: Sequence[Run], claims: Sequence[bool]
+    ) -> Sequence[Admission] | TurnedAway:
+        asked = [
+            intake.Asked(run, retry=False, claim=claim)
+            for run, claim in zip(runs, claims, strict=True)
+        ]
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Sequence[Admission] | TurnedAway] = loop.create_future()
+        self._desk(self._writer).ask(_Together(self._node, asked, self._clock.now(), future))
+        return await future
+
     async def order(self, order: Order) -> Granted | Elsewhere | None:
         now = self._clock.now()
         return await self._write(lambda db: intake.give_order(db, self._node, order, now))
@@ -418,6 +460,9 @@ class SqliteStore:
     async def retry_letter(self, delivery_id: str, now: Instant) -> bool:
         return await self._write(lambda db: keeping.retry_letter(db, self._node, delivery_id, now))
 
+    async def count_letters(self) -> tuple[int, int]:
+        return await self._read(keeping.count_letters)
+
     async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
         noted = dict(routes)
         await self._write(lambda db: keeping.note_routes(db, noted, at))
@@ -472,6 +517,17 @@ class SqliteStore:
 
     async def text(self, name: str) -> str | None:
         return await self._read(lambda db: timetable.text_of(db, name))
+
+    # Vault.
+
+    async def add_token(self, token: Token) -> bool:
+        return await self._write(lambda db: tokens.add_token(db, token))
+
+    async def tokens(self) -> Sequence[Token]:
+        return await self._read(tokens.tokens)
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._write(lambda db: tokens.revoke_token(db, token_id))
 
 
 def _nothing() -> None:

@@ -28,6 +28,7 @@ from headway.model.run import (
 )
 from headway.model.settings import Limits
 from headway.model.time import SECOND, Instant, Span
+from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.ports import (
     Admission,
@@ -48,6 +49,7 @@ from headway.ports import (
     RunPage,
     RunQuery,
     Store,
+    TurnedAway,
 )
 from headway.testing.cluster.clocks import WallClock
 from headway.testing.cluster.loops import Conductor
@@ -219,6 +221,23 @@ class FaultyStore:
             "admit", call, lambda admission: self._sight.admitted(run, admission), run.session
         )
 
+    async def admit_together(
+        self, runs: Sequence[Run], claims: Sequence[bool]
+    ) -> Sequence[Admission] | TurnedAway:
+        return await self._through(
+            "admit_together",
+            lambda: self._store.admit_together(runs, claims),
+            lambda answers: self._admitted_together(runs, answers),
+        )
+
+    def _admitted_together(
+        self, runs: Sequence[Run], answers: Sequence[Admission] | TurnedAway
+    ) -> None:
+        """Of those that were turned away together nothing was kept."""
+        if not isinstance(answers, TurnedAway):
+            for run, admission in zip(runs, answers, strict=True):
+                self._sight.admitted(run, admission)
+
     async def order(self, order: Order) -> Granted | Elsewhere | None:
         return await self._through("order", lambda: self._store.order(order), session=order.session)
 
@@ -338,6 +357,9 @@ class FaultyStore:
             "retry_letter", lambda: self._store.retry_letter(delivery_id, now)
         )
 
+    async def count_letters(self) -> tuple[int, int]:
+        return await self._through("count_letters", self._store.count_letters)
+
     async def note_routes(self, routes: Mapping[AgentName, Route], at: Instant) -> None:
         await self._through("note_routes", lambda: self._store.note_routes(routes, at))
 
@@ -397,3 +419,14 @@ class FaultyStore:
 
     async def text(self, name: str) -> str | None:
         return await self._through("text", lambda: self._store.text(name))
+
+    # The vault.
+
+    async def add_token(self, token: Token) -> bool:
+        return await self._through("add_token", lambda: self._store.add_token(token))
+
+    async def tokens(self) -> Sequence[Token]:
+        return await self._through("tokens", self._store.tokens)
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._through("revoke_token", lambda: self._store.revoke_token(token_id))

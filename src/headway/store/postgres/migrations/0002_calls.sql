@@ -203,9 +203,10 @@ begin
         on conflict (key) do update set expires_at = k.expires_at;
         for v_key in
             select n.of, n.key, n.idempotency, k.run, k.expires_at
-            from unnest(p_k_of, p_k_runs, p_k_keys, p_k_idempotency) as n(of, run, key, idempotency)
+            from unnest(p_k_of, p_k_runs, p_k_keys, p_k_idempotency) with ordinality
+                as n(of, run, key, idempotency, ord)
             join headway.keys k on k.key = n.key
-            where k.run <> n.run order by n.of
+            where k.run <> n.run order by n.ord
         loop
             if v_key.expires_at > p_now
                 and headway.leads_v1(v_key.run, p_retries[v_key.of], v_key.idempotency)
@@ -538,15 +539,16 @@ end $$;
 
 
 -- Keeps starts, finishes and releases, if all the sessions are the node's under these epochs; else says which are
--- not, and keeps nothing. Sessions come sorted and without repetition.
+-- not, and keeps nothing. Sessions come sorted and without repetition. Columns in which all is as usual may be empty:
+-- an end is `done`, handled and in no other run, an attempt is the first and in slot 0.
 -- Answers `lost` and `kept` with a session, `ended` with a node that waits for an outcome, `work` if some is free.
 -- Indexes: sessions_pkey, queue_run, endings_pkey, attempts_pkey.
 create function headway.record_v1(
     p_node bigint, p_now bigint, p_sessions text[], p_epochs bigint[],
     p_f_ids text[], p_f_states text[], p_f_outcomes text[], p_f_attempts integer[], p_f_started bigint[],
     p_f_at bigint[], p_f_unhandled boolean[], p_f_into text[],
-    p_s_in text[], p_s_slots integer[], p_s_ids text[], p_s_attempts integer[], p_s_epochs bigint[],
-    p_s_at bigint[], p_s_agents text[], p_s_tasks boolean[], p_careful boolean,
+    p_s_slots integer[], p_s_ids text[], p_s_attempts integer[], p_s_epochs bigint[], p_s_at bigint[],
+    p_careful boolean,
     p_x_in text[], p_x_seen bigint[]
 ) returns table (kind text, key text, node bigint)
 language plpgsql
@@ -576,19 +578,13 @@ begin
     end if;
 
     -- A run without a place has its outcome: whoever starts it goes by old news.
-    if cardinality(p_s_ids) > 0 then
-        select count(*), count(*) filter (where q.cut is not null or q.orphaned) into v_held, v_marked
-        from unnest(p_s_ids) as n(id) join headway.queue q on q.run = n.id;
-        if v_held < cardinality(p_s_ids) then
-            return query
-                select distinct 'lost'::text, n.session, n.epoch
-                from unnest(p_s_ids, p_s_in, p_s_epochs) as n(id, session, epoch)
-                where not exists (select from headway.queue q where q.run = n.id);
+    if p_careful then
+        return query
+            select distinct 'lost'::text, h.session, h.epoch from unnest(p_s_ids, p_s_epochs) as n(id, epoch)
+            join unnest(p_sessions, p_epochs) as h(session, epoch) on h.epoch = n.epoch
+            where not exists (select from headway.queue q where q.run = n.id);
+        if found then
             return;
-        end if;
-        if v_marked > 0 then
-            update headway.queue q set cut = null, orphaned = false
-            from unnest(p_s_ids) as n(id) where q.run = n.id and (q.cut is not null or q.orphaned);
         end if;
     end if;
 
@@ -604,7 +600,8 @@ begin
                 insert into headway.endings (
                     run, state, outcome, attempt, started_at, finished_at, unhandled, into_run, task
                 )
-                select g.run, g.state, g.outcome, g.attempt, g.started_at, g.at, g.unhandled, g.into_run, g.task
+                select g.run, coalesce(g.state, 'done'), g.outcome, coalesce(g.attempt, 1), g.started_at, g.at,
+                       coalesce(g.unhandled, false), g.into_run, g.task
                 from gone g
             ), stopped as (
                 delete from headway.attempts a using gone g where a.session = g.session and a.run = g.run
@@ -613,21 +610,28 @@ begin
     end if;
 
     if cardinality(p_s_ids) > 0 then
-        if p_careful then
+        with said as materialized (
+            select q.session, coalesce(n.slot, 0) as slot, n.run, coalesce(n.attempt, 1) as attempt, n.epoch, n.at,
+                   q.agent, q.task, q.cut is not null or q.orphaned as marked
+            from unnest(p_s_slots, p_s_ids, p_s_attempts, p_s_epochs, p_s_at) as n(slot, run, attempt, epoch, at)
+            join headway.queue q on q.run = n.run
+        ), begun as (
+            insert into headway.attempts (session, slot, run, attempt, node, epoch, started_at, agent, task)
+            select n.session, n.slot, n.run, n.attempt, p_node, n.epoch, n.at, n.agent, n.task from said n
             -- A batch whose answer was lost comes again: what is there already is as it should be.
-            insert into headway.attempts as a (session, slot, run, attempt, node, epoch, started_at, agent, task)
-            select n.session, n.slot, n.run, n.attempt, p_node, n.epoch, n.at, n.agent, n.task
-            from unnest(p_s_in, p_s_slots, p_s_ids, p_s_attempts, p_s_epochs, p_s_at, p_s_agents, p_s_tasks)
-                as n(session, slot, run, attempt, epoch, at, agent, task)
-            where not exists (
+            where not p_careful or not exists (
                 select from headway.attempts b where b.session = n.session and b.slot = n.slot
                     and b.run = n.run and b.attempt = n.attempt and b.epoch = n.epoch
-            );
-        else
-            insert into headway.attempts (session, slot, run, attempt, node, epoch, started_at, agent, task)
-            select n.session, n.slot, n.run, n.attempt, p_node, n.epoch, n.at, n.agent, n.task
-            from unnest(p_s_in, p_s_slots, p_s_ids, p_s_attempts, p_s_epochs, p_s_at, p_s_agents, p_s_tasks)
-                as n(session, slot, run, attempt, epoch, at, agent, task);
+            )
+        )
+        select count(*), count(*) filter (where n.marked) into v_held, v_marked from said n;
+        if v_held < cardinality(p_s_ids) then
+            -- A run has no place. As where a slot is taken, nothing is kept, and the batch comes again with care.
+            raise unique_violation using constraint = 'attempts_pkey', message = 'a run that starts has no place';
+        end if;
+        if v_marked > 0 then
+            update headway.queue q set cut = null, orphaned = false
+            from unnest(p_s_ids) as n(id) where q.run = n.id and (q.cut is not null or q.orphaned);
         end if;
     end if;
 
@@ -695,8 +699,8 @@ create function headway.record_all_v1(
     p_node bigint, p_now bigint, p_sessions text[], p_epochs bigint[],
     p_f_ids text[], p_f_states text[], p_f_outcomes text[], p_f_attempts integer[], p_f_started bigint[],
     p_f_at bigint[], p_f_unhandled boolean[], p_f_into text[],
-    p_s_in text[], p_s_slots integer[], p_s_ids text[], p_s_attempts integer[], p_s_epochs bigint[],
-    p_s_at bigint[], p_s_agents text[], p_s_tasks boolean[], p_careful boolean,
+    p_s_slots integer[], p_s_ids text[], p_s_attempts integer[], p_s_epochs bigint[], p_s_at bigint[],
+    p_careful boolean,
     p_x_in text[], p_x_seen bigint[],
     p_m_ids text[], p_m_in text[], p_m_seqs bigint[], p_m_agents text[], p_m_lanes text[], p_m_tasks boolean[],
     p_m_ranks bigint[], p_m_ready bigint[], p_m_deadlines bigint[], p_m_roots text[], p_m_ancestors text[],
@@ -734,7 +738,7 @@ begin
     for v_row in
         select * from headway.record_v1(
             p_node, p_now, p_sessions, p_epochs, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
-            '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', false, '{}', '{}')
+            '{}', '{}', '{}', '{}', '{}', false, '{}', '{}')
     loop
         v_lost := true;
         return query select v_row.kind::text, v_row.key::text, v_row.node::bigint;
@@ -743,7 +747,8 @@ begin
         return;
     end if;
     for v_row in
-        select distinct n.session, n.epoch from unnest(p_s_ids, p_s_in, p_s_epochs) as n(id, session, epoch)
+        select distinct h.session, h.epoch from unnest(p_s_ids, p_s_epochs) as n(id, epoch)
+        join unnest(p_sessions, p_epochs) as h(session, epoch) on h.epoch = n.epoch
         where n.id <> all (p_m_ids) and not exists (select from headway.queue q where q.run = n.id)
     loop
         v_lost := true;
@@ -797,8 +802,7 @@ begin
         return query select * from headway.record_v1(
             p_node, p_now, p_sessions, p_epochs,
             p_f_ids, p_f_states, p_f_outcomes, p_f_attempts, p_f_started, p_f_at, p_f_unhandled, p_f_into,
-            p_s_in, p_s_slots, p_s_ids, p_s_attempts, p_s_epochs, p_s_at, p_s_agents, p_s_tasks, p_careful,
-            '{}', '{}');
+            p_s_slots, p_s_ids, p_s_attempts, p_s_epochs, p_s_at, p_careful, '{}', '{}');
     end if;
 
     if cardinality(p_t_ids) > 0 then
@@ -854,7 +858,7 @@ begin
     if cardinality(p_x_in) > 0 then
         return query select * from headway.record_v1(
             p_node, p_now, p_sessions, p_epochs, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
-            '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', false, p_x_in, p_x_seen);
+            '{}', '{}', '{}', '{}', '{}', false, p_x_in, p_x_seen);
     end if;
 end $$;
 

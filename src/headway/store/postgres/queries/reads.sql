@@ -51,3 +51,8 @@ select count(*) as waiting from headway.slot_wants w where w.lane = $1 and w.nod
 -- How many tasks are unfinished in all, and of the agent that has most. Index: queue_tasks.
 select coalesce(sum(n.count), 0)::bigint as total, coalesce(max(n.count), 0)::bigint as most
 from (select count(*) as count from headway.queue q where q.task group by q.agent) n;
+
+-- name: count_letters
+-- Indexes: outbox_due and outbox_dead, each of which has just these.
+select (select count(*) from headway.outbox o where not o.dead) as waiting,
+       (select count(*) from headway.outbox o where o.dead) as dead;

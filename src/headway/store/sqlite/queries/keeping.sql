@@ -46,6 +46,12 @@ UPDATE outbox
 SET dead = 0, due_at = ?2, first_at = ?2, tries = 0, error = ''
 WHERE id = ?1 AND dead = 1;
 
+-- name: count_letters
+-- Index: outbox_due and outbox_dead, each of which has just these.
+SELECT
+    (SELECT count(*) FROM outbox INDEXED BY outbox_due WHERE dead = 0),
+    (SELECT count(*) FROM outbox INDEXED BY outbox_dead WHERE dead = 1);
+
 -- name: note_routes
 -- Index: the primary key of routes.
 INSERT INTO routes (agent, route, at)
