@@ -44,14 +44,28 @@ from headway.model.settings import (
     QueueSettings,
     Settings,
 )
-from headway.model.views import JobView, JobViews, LaneView, NodeView, RunView, SessionView, Why
-from headway.model.words import Drop, Fired, Misfire, Mode, Overlap, Reason, Source, State
+from headway.model.task import Task
+from headway.model.token import Token
+from headway.model.views import (
+    AgentLoad,
+    JobView,
+    JobViews,
+    LaneView,
+    NodeView,
+    Reloaded,
+    RunView,
+    SessionView,
+    Stats,
+    Why,
+)
+from headway.model.words import Drop, Fired, Misfire, Mode, Overlap, Reason, Scope, Source, State
 from headway.ports import Channel, LetterPage, LogPage, RunPage
 from headway.runtime.handle import Handle
 from headway.turn import Fence, Inbox, Message, Runner, Turn
 from headway.wiring import run
 
 __all__ = [
+    "AgentLoad",
     "AgentSettings",
     "Attachment",
     "Budget",
@@ -97,6 +111,7 @@ __all__ = [
     "Reason",
     "Refuse",
     "Refused",
+    "Reloaded",
     "Reply",
     "Route",
     "RunCancelled",
@@ -105,15 +120,19 @@ __all__ = [
     "RunPage",
     "RunView",
     "Runner",
+    "Scope",
     "Sender",
     "SessionBusy",
     "SessionView",
     "Settings",
     "Source",
     "State",
+    "Stats",
     "Stopped",
     "StoreRefused",
     "StoreUnavailable",
+    "Task",
+    "Token",
     "Turn",
     "TurnOver",
     "Unavailable",

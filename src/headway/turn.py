@@ -13,6 +13,7 @@ from headway.core.actions import Start
 from headway.model.errors import InvalidInput, TurnOver, WouldDeadlock
 from headway.model.outcome import Attachment
 from headway.model.run import AgentName, JobId, Route, Run, RunId, Sender, SessionKey
+from headway.model.task import Task
 from headway.model.time import as_datetime
 from headway.model.value import Value
 from headway.model.words import Cut, Source
@@ -102,7 +103,7 @@ class Turn(msgspec.Struct, eq=False):
     """Why this attempt was asked to end, if it was."""
     begun: bool = False
     over: bool = False
-    task: asyncio.Task[None] | None = None
+    work: asyncio.Task[None] | None = None
     """The engine's: what runs this attempt."""
     _inbox: Inbox | None = None
     _context: dict[str, object] | None = None
@@ -129,6 +130,11 @@ class Turn(msgspec.Struct, eq=False):
     def job(self) -> JobId | None:
         """The job that made this run, if one did."""
         return None if self.run.firing is None else self.run.firing.job
+
+    @property
+    def task(self) -> Task | None:
+        """What a program asks for by the task API, if one does (T-1)."""
+        return self.run.task
 
     @property
     def is_heartbeat(self) -> bool:

@@ -3,10 +3,10 @@
 import asyncio
 import os
 import platform
-import re
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
+from headway.config.secrets import without_password
 from headway.model.errors import InvalidInput, StoreRefused
 from headway.model.settings import Settings
 from headway.ports import Clock, Store
@@ -37,7 +37,7 @@ def check_store(url: str, field: str = "store") -> str:
             return url
         if scheme in _POSTGRES and rest:
             return url
-    raise InvalidInput(field, _without_password(url), _ADDRESSES)
+    raise InvalidInput(field, without_password(str(url)), _ADDRESSES)
 
 
 def open_store(url: str, settings: Settings = _DEFAULTS, clock: Clock | None = None) -> Store:
@@ -57,7 +57,9 @@ def open_store(url: str, settings: Settings = _DEFAULTS, clock: Clock | None = N
         if missing.name != "asyncpg":
             raise
         raise StoreRefused(
-            _without_password(url), "asyncpg is not installed", "pip install 'headway[postgres]'"
+            without_password(str(url)),
+            "asyncpg is not installed",
+            "pip install 'headway[postgres]'",
         ) from None
     return PostgresStore(url, settings, clock)
 
@@ -74,10 +76,6 @@ def build_engine(
 def node_name() -> str:
     """What a node is called unless it is given a name: where it runs, and as which process."""
     return f"{platform.node()}:{os.getpid()}"
-
-
-def _without_password(url: object) -> str:
-    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", str(url))
 
 
 def build_runner(function: AgentFunction) -> Runner:

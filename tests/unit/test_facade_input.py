@@ -13,11 +13,15 @@ from headway import (
     LaneSettings,
     Limits,
     Mode,
+    NotFound,
     QueueOptions,
     QueueSettings,
+    Route,
+    Sender,
     Settings,
     Turn,
 )
+from headway.core.session_key import session_key
 from headway.facade import LimitChoices
 from headway.model.run import AgentName, LaneName
 from headway.model.settings import MAX_TEXT
@@ -473,3 +477,61 @@ def test_settings_made_in_code_are_checked_too(wrong: Settings, field: str) -> N
 def test_a_mode_may_be_written_as_plain_text() -> None:
     hw = Headway(settings=Settings(queue=QueueSettings(mode="reject")))  # type: ignore[arg-type]
     assert hw.settings.queue.mode is Mode.REJECT
+
+
+HALF = "half \ud83d"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"session": HALF},
+        {"session": HALF, "priority": 1},
+        {"idempotency_key": HALF},
+        {"traceparent": HALF},
+        {"task": {"action": HALF}},
+        {"task": {"action": "click", "selector": HALF}},
+        {"route": Route("web", peer=HALF)},
+        {"route": Route("web", peer="nul\0")},
+        {"sender": Sender(HALF)},
+    ],
+)
+@virtual_time
+async def test_d2_a_name_that_not_every_store_can_keep_is_refused(
+    option: dict[str, object],
+) -> None:
+    async with with_agents(Recorder()) as hw:
+        with pytest.raises(InvalidInput):
+            await hw.submit("a", **option)  # type: ignore[arg-type]
+        await _nothing_is_kept(hw)
+
+
+@virtual_time
+async def test_d2_nothing_is_sought_that_not_every_store_can_be_asked_for() -> None:
+    async with with_agents(Recorder()) as hw:
+        for odd in (HALF, "nul\0"):
+            for asked in (hw.run(odd), hw.cancel(odd), hw.why(odd), hw.position(odd)):
+                with pytest.raises(NotFound):
+                    await asked
+            for listed in (hw.runs(agent=odd), hw.runs(session=odd), hw.letters(channel=odd)):
+                with pytest.raises(InvalidInput):
+                    await listed
+            with pytest.raises(InvalidInput):
+                await hw.session(odd)
+            assert not await hw.retry_letter(odd)
+
+
+@virtual_time
+async def test_s1_a_message_without_a_session_goes_where_its_route_leads() -> None:
+    """The same place is the same session, whether a program submits it or a client posts it; another never is."""
+    async with with_agents(Recorder()) as hw:
+        keys = []
+        for route in (
+            Route("web", peer="42"),
+            Route("web", account="42"),
+            Route("web", thread="42"),
+        ):
+            handle = await hw.submit("a", "hello", route=route)
+            keys.append((await hw.run(handle.id)).run.session)
+            assert keys[-1] == session_key(AgentName("a"), route)
+        assert len(set(keys)) == 3

@@ -1,5 +1,6 @@
 """What must happen at a later instant: a heap of alarms that can be cancelled."""
 
+from copy import deepcopy
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
@@ -62,6 +63,18 @@ class Alarms(Generic[Bell]):
             self._heap = [kept for kept in self._heap if kept.bell is not None]
             heapify(self._heap)
             self._silenced = 0
+
+    def twin(self, without: type[object], memo: dict[int, object]) -> "Alarms[Bell]":
+        """A copy for the copy of a kernel, but for the bells of one kind."""
+        twin: Alarms[Bell] = Alarms()
+        for alarm in self._heap:
+            if alarm.bell is not None and not isinstance(alarm.bell, without):
+                twin._heap.append(deepcopy(alarm, memo))
+        heapify(twin._heap)
+        twin._orders = self._orders
+        if twin._heap:
+            twin.due_at = twin._heap[0].at
+        return twin
 
     @property
     def next_at(self) -> Instant | None:

@@ -1,4 +1,4 @@
-"""Chat commands, recognised before the debouncer: `/stop`, `/stopall` and `/queue …` (S-5, S-9)."""
+"""Chat commands, recognised before the debouncer: `/stop`, `/stopall`, `/status` and `/queue …` (S-5, S-9)."""
 
 import re
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from headway.model.value import Value
 from headway.model.words import Mode
 
 _COMMAND = re.compile(
-    r"/(stop|stopall|queue)(?:@\S+)?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL
+    r"/(stop|stopall|status|queue)(?:@\S+)?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL
 )
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _ALLOWED = (
@@ -26,6 +26,10 @@ class StopOne(Value, frozen=True):
 
 class StopEverything(Value, frozen=True):
     """`/stopall`"""
+
+
+class Status(Value, frozen=True):
+    """`/status`: what runs, what waits, and why."""
 
 
 class QueueStatus(Value, frozen=True):
@@ -46,7 +50,14 @@ class QueueSet(Value, frozen=True):
     options: QueueOptions
 
 
-Command: TypeAlias = StopOne | StopEverything | QueueStatus | QueueClear | QueueReset | QueueSet
+Command: TypeAlias = (
+    StopOne | StopEverything | Status | QueueStatus | QueueClear | QueueReset | QueueSet
+)
+_SINGLE: dict[str, Command] = {
+    "stop": StopOne(),
+    "stopall": StopEverything(),
+    "status": Status(),
+}
 
 
 def parse(text: str) -> Command | None:
@@ -56,9 +67,7 @@ def parse(text: str) -> Command | None:
         return None
     name, rest = found.group(1).lower(), (found.group(2) or "").split()
     if name != "queue":
-        if rest:
-            return None
-        return StopOne() if name == "stop" else StopEverything()
+        return None if rest else _SINGLE[name]
     match [word.lower() for word in rest]:
         case [] | ["status"]:
             return QueueStatus()

@@ -60,6 +60,10 @@ class Floor:
         if MAIN not in self.lanes:
             self.set_lane(MAIN, DEFAULT_LANES[MAIN], now)
 
+    def go_by(self, settings: Settings) -> None:
+        """Agents that were not set yet get their settings from these."""
+        self._settings = settings
+
     def lane(self, name: LaneName) -> Lane:
         """The lane of that name; an alias is followed, an unknown name means `main`."""
         lane = self.lanes.get(name)

@@ -5,8 +5,9 @@ the sessions that this node owns, and nothing else in Headway decides anything a
 goes backwards: an earlier instant counts as the latest one seen.
 """
 
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, assert_never
 
 from headway.core import lending
 from headway.core.actions import (
@@ -62,6 +63,9 @@ from headway.model.words import (
     State,
 )
 
+if TYPE_CHECKING:
+    from headway.core.forecast import Foreseen
+
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
 _TASK = Source.TASK
 _DONE = State.DONE
@@ -78,11 +82,26 @@ class Kernel:
         self._recovery = Recovery(self.stage, self._rules, self._messages, self._stopping)
         self._leaving = Leaving(self.stage)
         self._returning = Returning(self.stage)
+        self.changes = 0
+        """Grows with everything that happens: what was found out before may be no longer so."""
+        self.foreseen: Foreseen | None = None
+        """What was found out last about who starts when."""
+        self._admitted = False
+        """Whether the limits for tasks need not be asked again for what is just submitted."""
 
     def __del__(self) -> None:
         self.stage.dissolve()
 
     # What happened: submissions and attempts.
+
+    @contextmanager
+    def admitted_before(self) -> Iterator[None]:
+        """What is submitted meanwhile was admitted all or none: the limits are not asked again (T-5)."""
+        self._admitted = True
+        try:
+            yield
+        finally:
+            self._admitted = False
 
     def submit(  # noqa: C901 - the hot path, kept flat; its parts have names
         self,
@@ -98,6 +117,7 @@ class Kernel:
         is the run's number in it. A number that the session has seen is nothing new: the run came by `restore`.
         """
         stage = self.stage
+        self.changes += 1
         if now > stage.now:
             stage.now = now
         if stage.alarms.due_at <= stage.now:
@@ -144,7 +164,7 @@ class Kernel:
             return Outcome(State.CANCELLED, Reason.STOPPED)
         if run.deadline_at is not None and run.deadline_at <= self.stage.now:
             return past_deadline()
-        if run.source is _TASK and parent is None and self._tasks_full(run):
+        if run.source is _TASK and parent is None and not self._admitted and self._tasks_full(run):
             return Outcome(State.REJECTED, Reason.QUEUE_FULL)
         return None
 
@@ -164,6 +184,7 @@ class Kernel:
     def finished(self, ticket: int, ended: Ended, now: Instant, jitter: float = 0.5) -> bool:
         """The attempt has returned. False: it counts no longer, nothing was changed (R-4)."""
         stage = self.stage
+        self.changes += 1
         if now > stage.now:
             stage.now = now
         if stage.alarms.due_at <= stage.now:
@@ -187,8 +208,13 @@ class Kernel:
             self.stage.set_grace(live)
 
     def time_passed(self, now: Instant) -> None:
-        """Nothing happened but time."""
-        self._advance(now)
+        """Nothing happened but time. That alone changes nothing, unless an alarm rings."""
+        stage = self.stage
+        if now > stage.now:
+            stage.now = now
+        if stage.alarms.due_at <= stage.now:
+            self.changes += 1
+            self._ring_due()
 
     @property
     def wake_at(self) -> Instant | None:
@@ -283,6 +309,12 @@ class Kernel:
     def queue_settings(self, options: QueueOptions | None, route: Route | None) -> QueueSettings:
         """What messages from there go by in a session with these options of its own."""
         return self._rules.resolve(None, options, route)
+
+    def go_by(self, settings: Settings, now: Instant) -> None:
+        """Go by these settings from now on, but for lanes, limits and agents: each is set by itself."""
+        self._advance(now)
+        self.stage.go_by(settings)
+        self._rules.go_by(settings.queue, settings.channels)
 
     def set_lane(self, name: LaneName, settings: LaneSettings, now: Instant) -> None:
         """Make a lane, or change one: up starts waiting runs at once, down lets running ones finish (L-2)."""
@@ -535,7 +567,9 @@ class Kernel:
     # Time.
 
     def _advance(self, now: Instant) -> None:
+        """Something else happens now; what is due by then comes first."""
         stage = self.stage
+        self.changes += 1
         if now > stage.now:
             stage.now = now
         if stage.alarms.due_at <= stage.now:

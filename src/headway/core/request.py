@@ -1,9 +1,13 @@
 """From what a caller asks for to a run: every field checked, every default filled in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias, TypedDict, TypeVar
 
+import msgspec
+
+from headway.core.nesting import MAX_LEVELS, nests_too_deep
+from headway.core.session_key import session_key
 from headway.model.errors import InvalidInput, UnknownOption
 from headway.model.outcome import Attachment
 from headway.model.run import (
@@ -16,7 +20,9 @@ from headway.model.run import (
     Sender,
     SessionKey,
 )
-from headway.model.settings import MAX_TEXT, SOURCE_DEFAULTS, AgentSettings
+from headway.model.settings import MAX_NAME, MAX_TEXT, SOURCE_DEFAULTS, AgentSettings
+from headway.model.task import Task
+from headway.model.text import is_whole
 from headway.model.time import HOUR, Instant, Span, instant_of, span
 from headway.model.value import Value
 from headway.model.words import Drop, Mode, Source, SteerFallback, Word
@@ -24,7 +30,7 @@ from headway.model.words import Drop, Mode, Source, SteerFallback, Word
 Duration: TypeAlias = str | timedelta | Literal[0]
 """What a person may write for a duration: `30s`, `1h30m`, a timedelta, or 0."""
 
-MAX_NAME = 512
+MAX_SELECTOR = 8192
 _A_NAME = f"a text of 1 to {MAX_NAME} characters"
 CHANNEL_TIMEOUT: Span = HOUR
 """The bound on one attempt of a message from a channel, and of a firing, unless something else is said."""
@@ -66,6 +72,8 @@ class SubmitOptions(TypedDict, total=False):
     trace_id: str
     idempotency_key: str
     on_repeat: Literal["replay", "retry"]
+    task: Task | Mapping[str, object]
+    traceparent: str
 
 
 QUEUE_OPTIONS = frozenset({"mode", "cap", "drop", "debounce", "steer_fallback", "max_concurrent"})
@@ -112,6 +120,8 @@ class Composer:
             return self._compose(run_id, text, _checked(options), now, parent)
         if not isinstance(session, str) or not 0 < len(session) <= MAX_NAME or "\0" in session:
             raise InvalidInput("session", session, _A_NAME)
+        if not session.isascii():
+            name_text(session, "session")
         plain = self._plain_message
         return Run(
             run_id,
@@ -136,7 +146,7 @@ class Composer:
         now: Instant,
         parent: Run | None,
     ) -> Run:
-        source = said.pop("source", Source.MESSAGE if parent is None else Source.DELEGATION)
+        source = said.pop("source", None) or _usual_source(said, parent)
         assert isinstance(source, Source)
         if parent is not None and source is not Source.DELEGATION:
             raise InvalidInput("source", source, f"{Source.DELEGATION}: a turn asked for this run")
@@ -146,13 +156,16 @@ class Composer:
         queue = _queue(said) if said.keys() & QUEUE_OPTIONS else None
         due_at = _instant(said.pop("due", None), now, "due")
         deadline = said.pop("deadline", plain.deadline)
-        said.setdefault("session", _session(run_id, self._agent, route))
+        if "session" not in said:
+            said["session"] = _session(run_id, self._agent, route)
         said.setdefault("lane", plain.lane)
         said.setdefault("priority", plain.priority)
         said.setdefault("timeout", plain.timeout)
         said.setdefault("max_attempts", plain.max_attempts)
         said.setdefault("retries", plain.retries)
         said.setdefault("preemptible", plain.preemptible)
+        if parent is not None:
+            said.setdefault("traceparent", parent.traceparent)
         return Run(
             id=run_id,
             agent=self._agent,
@@ -183,6 +196,42 @@ class Composer:
             deadline=defaults.deadline,
             preemptible=settings.preemptible,
         )
+
+
+def compose_together(
+    composer: Composer,
+    ids: Sequence[RunId],
+    requests: Sequence[Mapping[str, object]],
+    now: Instant,
+) -> list[Run]:
+    """The tasks that were asked for all or none, or an error that names the field of the first wrong one (T-5)."""
+    runs: list[Run] = []
+    for index, (run_id, request) in enumerate(zip(ids, requests, strict=True)):
+        options = dict(request)
+        text = options.pop("text", "")
+        try:
+            run = composer.compose(run_id, text, options, now)  # type: ignore[arg-type]  # checked there
+            _check_together(run, options, now)
+        except InvalidInput as wrong:
+            raise inside(wrong, f"tasks[{index}]") from None
+        runs.append(run)
+    return runs
+
+
+def _check_together(run: Run, options: Mapping[str, object], now: Instant) -> None:
+    if run.source is not Source.TASK:
+        raise InvalidInput("source", run.source, f"{Source.TASK}: only tasks come all or none")
+    if run.deadline_at is not None and run.deadline_at <= now:
+        raise InvalidInput("deadline", options.get("deadline"), "in the future")
+    if options.get("on_repeat") == "retry":
+        raise InvalidInput("on_repeat", "retry", "replay, where tasks come all or none")
+
+
+def inside(wrong: InvalidInput, where: str) -> InvalidInput:
+    """The same error, of a field in there."""
+    wrong.args = (f"{where}.{wrong}",)
+    wrong.field = f"{where}.{wrong.field}"
+    return wrong
 
 
 def check_option(name: str, value: object) -> object:
@@ -230,6 +279,12 @@ def _queue(said: dict[str, object]) -> QueueOptions:
     return QueueOptions(**picked)  # type: ignore[arg-type]
 
 
+def _usual_source(said: Mapping[str, object], parent: Run | None) -> Source:
+    if parent is not None:
+        return Source.DELEGATION
+    return Source.TASK if "task" in said else Source.MESSAGE
+
+
 def _or(value: Parsed | None, otherwise: Parsed) -> Parsed:
     return otherwise if value is None else value
 
@@ -238,8 +293,7 @@ def _session(run_id: RunId, agent: AgentName, route: object) -> SessionKey:
     """A message's session follows from its route; anything else is a session of its own (S-1)."""
     if not isinstance(route, Route):
         return SessionKey(f"run:{run_id}")
-    parts = (route.channel, route.account, route.peer, route.thread)
-    return SessionKey(":".join(["agent", agent, *(part for part in parts if part)]))
+    return session_key(agent, route)
 
 
 def _instant(value: object, now: Instant, field: str) -> Instant | None:
@@ -250,14 +304,18 @@ def _instant(value: object, now: Instant, field: str) -> Instant | None:
 
 
 def name_text(value: object, field: str) -> str:
-    if not isinstance(value, str) or not value or len(value) > MAX_NAME or "\0" in value:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not is_whole(value):
         raise InvalidInput(field, value, _A_NAME)
     return value
 
 
 def _optional_text(value: object, field: str) -> str:
-    if not isinstance(value, str) or len(value) > MAX_NAME:
-        raise InvalidInput(field, value, f"a text of at most {MAX_NAME} characters")
+    return _text_up_to(MAX_NAME, value, field)
+
+
+def _text_up_to(longest: int, value: object, field: str) -> str:
+    if not isinstance(value, str) or len(value) > longest or not is_whole(value):
+        raise InvalidInput(field, value, f"a text of at most {longest} characters")
     return value
 
 
@@ -307,7 +365,8 @@ def _kind(kind: type[Parsed]) -> Callable[[object, str], Parsed]:
 
 def _route(value: object, field: str) -> Route:
     if not isinstance(value, Route) or not all(
-        isinstance(part, str) for part in (value.channel, value.account, value.peer, value.thread)
+        isinstance(part, str) and is_whole(part)
+        for part in (value.channel, value.account, value.peer, value.thread)
     ):
         raise InvalidInput(field, value, "a Route of texts")
     return value
@@ -315,7 +374,9 @@ def _route(value: object, field: str) -> Route:
 
 def _sender(value: object, field: str) -> Sender:
     texts = (value.id, value.authority) if isinstance(value, Sender) else (None,)
-    if not isinstance(value, Sender) or not all(isinstance(text, str) for text in texts):
+    if not isinstance(value, Sender) or not all(
+        isinstance(text, str) and is_whole(text) for text in texts
+    ):
         raise InvalidInput(field, value, "a Sender of texts")
     return value
 
@@ -326,6 +387,41 @@ def _attachments(value: object, field: str) -> tuple[Attachment, ...]:
     ):
         raise InvalidInput(field, value, "a list of Attachment")
     return tuple(value)
+
+
+def _task(value: object, field: str) -> Task:
+    """A task, or its fields by name. What it asks for is kept as JSON, so it must be that."""
+    if isinstance(value, Mapping):
+        for name in value:
+            if name not in Task.__struct_fields__:
+                known = [f"{field}.{each}" for each in Task.__struct_fields__]
+                raise UnknownOption(f"{field}.{name}", known)
+        if "action" not in value:
+            raise InvalidInput(f"{field}.action", None, _A_NAME)
+        value = Task(**value)
+    elif not isinstance(value, Task):
+        raise InvalidInput(field, value, "a Task, or its fields by name")
+    name_text(value.action, f"{field}.action")
+    for name, text in (("tab_id", value.tab_id), ("selector", value.selector), ("ref", value.ref)):
+        _text_up_to(MAX_SELECTOR, text, f"{field}.{name}")
+    params = _json(value.params, f"{field}.params")
+    return msgspec.structs.replace(value, params=params) if params else value
+
+
+def _json(value: object, field: str) -> dict[str, object]:
+    """Values by name as every store gives them back, whatever they were made of."""
+    if nests_too_deep(value):
+        raise InvalidInput(field, "…", f"JSON of at most {MAX_LEVELS} levels")
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput(field, value, "an object: values by name")
+    try:
+        encoded = msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as wrong:
+        raise InvalidInput(field, value, f"JSON ({wrong})") from None
+    if len(encoded) > MAX_TEXT:
+        raise InvalidInput(field, value, f"at most {MAX_TEXT} bytes of JSON")
+    plain: dict[str, object] = msgspec.json.decode(encoded)
+    return plain
 
 
 def _moment(value: object, field: str) -> Instant:
@@ -367,6 +463,8 @@ _CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "trace_id": _optional_text,
     "idempotency_key": name_text,
     "on_repeat": _one_of("replay", "retry"),
+    "task": _task,
+    "traceparent": _optional_text,
 }
 
 AGENT_CHECKS: Mapping[str, Callable[[object, str], object]] = {

@@ -1,6 +1,6 @@
 """One session's queue: its order, its width, its cap and what it remembers (S)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -92,14 +92,13 @@ class SessionQueue(Moving, eq=False):
         """Whether a message that allows `width` at once must wait for others; it waits for no heartbeat."""
         if self.returning is None and not self.had_heartbeats:
             return bool(self.waiting) or len(self.running) >= self.width_with(width)
-        waits: Iterable[LiveRun] = self.waiting
-        runs: Iterable[LiveRun] = self.running
-        if self.returning is not None:
-            waits = (live for live in self.waiting if not live.begun)
-            runs = self._were_running
-        waiting = any(live.run.source is not _HEARTBEAT for live in waits)
+        returns = self.returning is not None
+        for live in self.waiting:
+            if live.run.source is not _HEARTBEAT and not (returns and live.begun):
+                return True
+        runs = self._were_running if returns else self.running
         running = [live for live in runs if live.run.source is not _HEARTBEAT]
-        return waiting or len(running) >= min([width, *(live.width for live in running)])
+        return len(running) >= min([width, *(live.width for live in running)])
 
     def width_with(self, width: int) -> int:
         """How many may go at once: a run that wants to be alone is not joined by one that does not mind."""
@@ -238,12 +237,19 @@ def message_number(message_id: str | None) -> int | None:
 
 
 class QueueRules:
-    """Resolves a message's queue settings: message > session > channel > global (S-5). Never changes."""
+    """Resolves a message's queue settings: message > session > channel > global (S-5).
+
+    It changes only with the node's settings, so copies of a kernel share it.
+    """
 
     def __deepcopy__(self, memo: object) -> "QueueRules":
         return self
 
     def __init__(self, settings: QueueSettings, channels: Mapping[str, QueueOptions]) -> None:
+        self.go_by(settings, channels)
+
+    def go_by(self, settings: QueueSettings, channels: Mapping[str, QueueOptions]) -> None:
+        """Go by these from now on. What waits keeps what was resolved for it."""
         self._channels = channels
         self._from_channel = settings
         self.from_library = msgspec.structs.replace(settings, debounce=0)

@@ -110,6 +110,13 @@ class Stage:
         self._orders = 0
         self._tickets = 0
 
+    def go_by(self, settings: Settings) -> None:
+        """Go by these from now on; lanes, limits and agents are set one by one."""
+        self.settings = settings
+        self.floor.go_by(settings)
+        self._wait_notice = settings.wait_notice
+        self._ageing = settings.ageing
+
     def session(self, key: SessionKey, epoch: int, memory: SessionMemory | None) -> SessionQueue:
         """The session, found or made. What the store says of it counts only if nothing is known here."""
         session = self.sessions.get(key)
@@ -337,7 +344,9 @@ class Stage:
                 self.start(floor.claim(best, self.now))
                 continue
             for lane in lanes:
-                self.fill(lane)
+                yields = lane.preemptible and lane.ready[PLAIN]
+                if yields or self.borrowers or self.held_borrowers or floor.wakes:
+                    self.fill(lane)
             if not (self.touched or self.other_lanes):
                 return
 

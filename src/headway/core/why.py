@@ -1,10 +1,11 @@
 """Why is it waiting? (X-1) Reads the kernel and changes nothing that a later decision would see."""
 
-from headway.core.forecast import forecast
+from headway.core import forecast
 from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
+from headway.core.session import SessionQueue
 from headway.model.run import Route, RunId, SessionKey, SessionMemory
-from headway.model.time import Instant, span_text
+from headway.model.time import Instant, Span, span_text
 from headway.model.views import LaneView, SessionView, Why
 from headway.model.words import Rule, State
 
@@ -20,7 +21,7 @@ def explain(kernel: Kernel, run_id: RunId) -> Why | None:
         rule = Rule.STARTING if live.state is State.ASSIGNED else None
         return Why(run_id, live.state, rule, lane=live.lane.name, agent=live.agent.name)
     rule, until, by = holding_rule(kernel, live)
-    expected = forecast(kernel, live)
+    place, exact, starts_in = _place(kernel, live)
     return Why(
         run_id,
         live.state,
@@ -30,10 +31,24 @@ def explain(kernel: Kernel, run_id: RunId) -> Why | None:
         live.lane.name,
         live.agent.name,
         live.session.key,
-        expected.place,
-        expected.exact,
-        expected.starts_in,
+        place,
+        exact,
+        starts_in,
     )
+
+
+def _place(kernel: Kernel, live: LiveRun) -> tuple[int | None, bool, Span | None]:
+    """Its place, whether that is exact, and in how long it starts; no place if it is not seen to start in time."""
+    seen = forecast.forecast(kernel, live.run.id)
+    if seen is None:
+        return None, True, None
+    if seen.starts_at is None:
+        counted = len(kernel.stage.runs) > forecast.MOST_RUNS
+        return (seen.place, False, None) if counted else (None, True, None)
+    deadline_at = live.run.deadline_at
+    if deadline_at is not None and deadline_at <= seen.starts_at:
+        return None, True, None
+    return seen.place, True, max(0, seen.starts_at - kernel.stage.now)
 
 
 def holding_rule(kernel: Kernel, live: LiveRun) -> tuple[Rule, Instant | None, RunId | None]:
@@ -71,7 +86,15 @@ def lane_views(kernel: Kernel) -> tuple[LaneView, ...]:
         running[live.lane.name] += 1
     return tuple(
         LaneView(
-            name, lane.settings.width, running[name], waiting[name], lane.reserve, lane.started
+            name,
+            lane.settings.width,
+            running[name],
+            waiting[name],
+            lane.reserve,
+            lane.started,
+            lane.settings.width == 0,
+            lane.settings.cluster_limit,
+            lane.settings.budget,
         )
         for name, lane in stage.floor.lanes.items()
     )
@@ -79,19 +102,20 @@ def lane_views(kernel: Kernel) -> tuple[LaneView, ...]:
 
 def session_views(kernel: Kernel) -> tuple[SessionView, ...]:
     """Every session that is not idle here."""
-    return tuple(
-        SessionView(
-            session.key,
-            tuple(live.run.id for live in session.running),
-            tuple(live.run.id for live in session.waiting),
-            tuple(
-                live.run.id
-                for buffer in (session.buffers or {}).values()
-                for live in buffer.messages
-            ),
-            session.memory.options,
-        )
-        for session in kernel.stage.busy_sessions
+    return tuple(session_view(session) for session in kernel.stage.busy_sessions)
+
+
+def session_view(session: SessionQueue) -> SessionView:
+    buffers = (session.buffers or {}).values()
+    buffered = [live for buffer in buffers for live in buffer.messages]
+    runs = (*session.running, *session.waiting, *buffered)
+    return SessionView(
+        session.key,
+        tuple(live.run.id for live in session.running),
+        tuple(live.run.id for live in session.waiting),
+        tuple(live.run.id for live in buffered),
+        session.memory.options,
+        tuple(sorted({live.run.agent for live in runs})),
     )
 
 

@@ -7,6 +7,7 @@ This table takes the place of a task group, because an attempt that ignores its 
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TypeAlias
 
 from headway.calls import call
@@ -45,13 +46,14 @@ class Attempts:
         self._herald = herald
         self._desk = desk
         self._kernel = kernel
-        self._result_size = kernel.stage.settings.result_size
         self._clock = clock
         self.wake = wake
         self.runners: dict[AgentName, Runner] = {}
         self.function: Callable[[str], Callable[..., object]]
         """Finds the function that a job names."""
         self.before: list[Hook] = []
+        self.around: Callable[[Turn], AbstractContextManager[object]] | None = None
+        """Entered around each call of a runner, in the attempt's own context: for traces. It must not raise."""
         self.jitter = new_jitter()
         """Draws a number from 0 to 1 for the delay of a retry; tests put a seeded one here."""
         self.may_begin: Callable[[], bool] | None = None
@@ -82,7 +84,7 @@ class Attempts:
         run = start.run
         text = with_note(run) if run.overflow else run.text
         turn = self._turns[ticket] = Turn(self._desk, loop, start, run, text)
-        turn.task = loop.create_task(self._attempt(turn, ticket))
+        turn.work = loop.create_task(self._attempt(turn, ticket))
 
     def cancel(self, ticket: int, cut: Cut) -> None:
         """Ask an attempt to end. One that has not taken its first step sees it then."""
@@ -90,8 +92,8 @@ class Attempts:
         if turn is None or turn.cut is Cut.LOST:
             return
         turn.cut = cut
-        if turn.begun and turn.task is not None:
-            turn.task.cancel(cut)
+        if turn.begun and turn.work is not None:
+            turn.work.cancel(cut)
         turn.wake_threads()
 
     def cancel_lost(self, lost: Iterable[tuple[SessionKey, int]]) -> None:
@@ -124,8 +126,8 @@ class Attempts:
     def stop(self) -> None:
         """The engine ends: ask once more those that were left behind."""
         for turn in self._left_behind.values():
-            if turn.task is not None:
-                turn.task.cancel()
+            if turn.work is not None:
+                turn.work.cancel()
 
     async def _attempt(self, turn: Turn, ticket: int) -> None:
         """One attempt, from its hooks to its return."""
@@ -140,11 +142,16 @@ class Attempts:
             elif turn.run.firing is not None and not await self._has_words(turn, turn.run.firing):
                 ended = Done(Reply())
             else:
-                result = await self.runners[turn.run.agent].run(turn)
-                if type(result) is str and len(result) <= _SURELY_SMALL:
+                runner = self.runners[turn.run.agent]
+                if self.around is None:
+                    result = await runner.run(turn)
+                else:
+                    with self.around(turn):
+                        result = await runner.run(turn)
+                if type(result) is str and len(result) <= _SURELY_SMALL and result.isascii():
                     ended = Done(Reply(result))
                 else:
-                    ended = Done(bounded(reply_of(result), self._result_size))
+                    ended = Done(self._bounded(reply_of(result)))
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
             ended = ending_of(error)
             if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:
@@ -152,7 +159,7 @@ class Attempts:
             if isinstance(error, KeyboardInterrupt):
                 self._interrupted = error
         turn.over = True
-        turn.task = None
+        turn.work = None
         jitter = 0.5 if type(ended) is Done else self.jitter()
         try:
             self._kernel.finished(ticket, ended, self._clock.now(), jitter)
@@ -163,6 +170,9 @@ class Attempts:
         if self._interrupted is not None:
             interrupted, self._interrupted = self._interrupted, None
             raise interrupted
+
+    def _bounded(self, reply: Reply) -> Reply:
+        return bounded(reply, self._kernel.stage.settings.result_size)
 
     async def _has_words(self, turn: Turn, firing: Firing) -> bool:
         """Whether there is something to say: a job may ask a function for its text, a heartbeat has its hours."""

@@ -10,6 +10,7 @@ from typing import Self
 import msgspec
 
 from headway.model.events import Event, EventsMissed
+from headway.model.telling import told
 
 _log = logging.getLogger("headway")
 _log.addHandler(logging.NullHandler())
@@ -81,10 +82,17 @@ class Bus:
         self.heard = True
         return listener
 
-    def tap(self, callback: Callable[[Event], None]) -> None:
-        """Call this for each event, at once; it must be quick and never raise."""
+    def tap(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call this for each event, at once; it must be quick and never raise. The answer ends it."""
         self._taps.append(callback)
         self.heard = True
+
+        def untap() -> None:
+            if callback in self._taps:
+                self._taps.remove(callback)
+            self.heard = bool(self._listeners or self._taps)
+
+        return untap
 
     def leave(self, listener: Listener) -> None:
         if listener in self._listeners:
@@ -93,10 +101,10 @@ class Bus:
 
     def publish(self, event: Event) -> None:
         if event.notable:
-            _log.warning("%s", msgspec.json.encode(event).decode(), extra={"event": event})
+            _log.warning("%s", msgspec.json.encode(told(event)).decode(), extra={"event": event})
         for listener in self._listeners:
             listener.push(event)
-        for tap in self._taps:
+        for tap in tuple(self._taps):
             tap(event)
 
     def close(self) -> None:

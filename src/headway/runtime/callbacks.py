@@ -6,7 +6,7 @@ They run beside the scheduler and within a bound. One that raises or is slow bec
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from headway.calls import call
 from headway.model.events import RunWaited
@@ -15,6 +15,7 @@ from headway.model.time import SECOND, Span
 from headway.runtime.herald import Herald
 from headway.runtime.replies import describe
 
+Result = TypeVar("Result")
 TokenEstimate: TypeAlias = Callable[[SessionKey], object]
 """Answers (tokens, context window) of a session, at once or as an awaitable."""
 WaitCallback: TypeAlias = Callable[[RunWaited], object]
@@ -25,8 +26,8 @@ class Callbacks:
 
     def __init__(self, herald: Herald, within: Span) -> None:
         self._herald = herald
-        self._within_s = within / SECOND
-        self._chores: set[asyncio.Task[None]] = set()
+        self.within = within
+        self._chores: set[asyncio.Task[object]] = set()
         self.on_wait: list[WaitCallback] = []
         self.estimate: TokenEstimate | None = None
 
@@ -50,15 +51,12 @@ class Callbacks:
                 self._herald.callback_failed("token_estimate", error)
                 return 0, 0
 
-    def start(self, chore: Coroutine[object, object, object]) -> None:
+    def start(self, chore: Coroutine[object, object, Result]) -> asyncio.Task[Result]:
         """Let something small happen beside the scheduler."""
-
-        async def do() -> None:
-            await chore
-
-        task = asyncio.get_running_loop().create_task(do())
+        task = asyncio.get_running_loop().create_task(chore)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+        return task
 
     def stop(self) -> None:
         for chore in tuple(self._chores):
@@ -71,7 +69,7 @@ class Callbacks:
 
     async def _guarded(self, name: str, work: Coroutine[object, object, object]) -> object:
         try:
-            return await asyncio.wait_for(work, self._within_s)
+            return await asyncio.wait_for(work, self.within / SECOND)
         except Exception as error:  # noqa: BLE001 - a user's callback must not stop the scheduler
             self._herald.callback_failed(name, describe(error))
             return None

@@ -39,7 +39,6 @@ class Claims:
         kernel: Kernel,
         store: Store,
         clock: Clock,
-        settings: Settings,
         *,
         alone: Callable[[], bool],
         agents: Callable[[], list[AgentName]],
@@ -51,7 +50,6 @@ class Claims:
         self._kernel = kernel
         self._store = store
         self._clock = clock
-        self._settings = settings
         self._alone = alone
         self._agents = agents
         self._take_in = take_in
@@ -96,6 +94,10 @@ class Claims:
             return len(stage.runs) + beside < self._settings.live_runs
         lane = stage.floor.lanes.get(run.lane)
         return lane is not None and lane.in_use + _ready(lane) + beside < _width(lane)
+
+    @property
+    def _settings(self) -> Settings:
+        return self._kernel.stage.settings
 
     @property
     def _horizon(self) -> int:

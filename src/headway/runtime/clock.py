@@ -3,10 +3,16 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from headway.model.time import SECOND, Instant, Span
 from headway.ports import Clock
+
+Meter: TypeAlias = Callable[[str, float], None]
+"""Told what was done, and how many seconds it took."""
+
+stopwatch_s = time.perf_counter
+"""Seconds from anywhere, for how long something takes. Nothing is decided by it."""
 
 _monotonic_ns = time.monotonic_ns
 _LARGEST_STEP_BACK_NS = 50_000_000

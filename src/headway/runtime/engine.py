@@ -9,24 +9,19 @@ which session.
 import asyncio
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from headway.core.actions import Stopped
-from headway.model.errors import InvalidInput, NotRunning, Unavailable, UnknownName
+from headway.core.load import agent_loads
+from headway.model.errors import InvalidInput, NotRunning, Unavailable
 from headway.model.outcome import Outcome, Reply
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, RunId, SessionKey
-from headway.model.settings import (
-    LANE_ALIASES,
-    AgentSettings,
-    LaneSettings,
-    Limits,
-    Settings,
-)
+from headway.model.settings import AgentSettings, LaneSettings, Limits, Settings
+from headway.model.text import whole
 from headway.model.time import SECOND, Instant, Span
-from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
+from headway.model.views import LaneView, NodeView, RunView, SessionView, Stats, Why
 from headway.model.words import Reason, State
 from headway.ports import Channel, Clock, Hint, LetterPage, LetterQuery, RunPage, RunQuery, Store
 from headway.runtime.callbacks import TokenEstimate
+from headway.runtime.clock import Meter
 from headway.runtime.courier import Sends
 from headway.runtime.handle import Handle
 from headway.runtime.ids import RunIds
@@ -79,7 +74,10 @@ class Engine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._restarting: asyncio.Task[None] | None = None
         """One restart at a time: who asks for another one waits for it."""
+        self._comes_back = False
+        """Whether that is still wanted: who drains meanwhile wants the node to end."""
         self._closed: asyncio.Future[None] | None = None
+        self.started_at: Instant = 0
 
     # Life.
 
@@ -100,6 +98,7 @@ class Engine:
         await self._membership.join(self.name)
         self._loop = self._intake.loop = self._parts.carrier.loop = loop
         self._closed = loop.create_future()
+        self.started_at = self._clock.now()
         self._scribe.start(loop)
         self._serve(loop)
 
@@ -118,15 +117,21 @@ class Engine:
             start(parts.pruner.run(), loop)
             start(self._claims.run(), loop)
 
-    async def drain(self, grace: Span | None = None, *, keep_waiting: bool | None = None) -> None:
-        """Take nothing new, let running work finish within the grace, then cut it (L-5)."""
+    async def drain(self, grace: Span | None = None) -> None:
+        """Take nothing new, let running work finish within the grace, then cut it (L-5).
+
+        From a restart that is under way the node then does not come back: what waits would start, and be cut.
+        """
+        self._comes_back = False
+        await self._drain(grace, keep_waiting=self._durable)
+
+    async def _drain(self, grace: Span | None, *, keep_waiting: bool) -> None:
         loop = self._running_loop()
         if not self._scribe.running:
             raise NotRunning
         kernel = self.kernel
         self._claims.open = False
-        keep = self._durable if keep_waiting is None else keep_waiting
-        kernel.drain(self._clock.now(), keep_waiting=keep)
+        kernel.drain(self._clock.now(), keep_waiting=keep_waiting)
         self._herald.draining(len(self.attempts))
         self._wake()
         grace = self.settings.drain_grace if grace is None else grace
@@ -149,6 +154,7 @@ class Engine:
         """
         self._not_in_a_turn("restart")
         if self._restarting is None:
+            self._comes_back = True
             self._restarting = self._running_loop().create_task(self._restart(grace))
             self._restarting.add_done_callback(self._restarted)
         await asyncio.shield(self._restarting)
@@ -157,9 +163,11 @@ class Engine:
         self._restarting = None
 
     async def _restart(self, grace: Span | None) -> None:
-        await self.drain(grace, keep_waiting=True)
-        if self._durable:
+        await self._drain(grace, keep_waiting=True)
+        if self._comes_back and self._durable:
             await self._membership.rejoin()
+        if not self._comes_back:
+            return
         self.kernel.reset(self._clock.now())
         self.incarnation += 1
         self._herald.restarted(self.incarnation)
@@ -221,8 +229,7 @@ class Engine:
             self._claims.hear(Hint.WORK)
             self._parts.timekeeper.look()
         self._intake.add_agent(name, settings)
-        here = runner is not None
-        self.kernel.set_agent(name, settings, self._clock.now(), here=here)
+        self.kernel.set_agent(name, settings, self._clock.now(), here=runner is not None)
         self._wake()
 
     def add_channel(self, name: str, channel: Channel | Sends | None) -> None:
@@ -273,32 +280,38 @@ class Engine:
     # Lanes and limits, live.
 
     def set_lane(self, name: LaneName, change: int | LaneSettings) -> None:
-        """A number changes only the width; reserve and budget stay."""
-        if isinstance(change, LaneSettings):
-            settings = change
-        else:
-            lane = self.kernel.stage.floor.lanes.get(LANE_ALIASES.get(name, name))
-            known = LaneSettings(change) if lane is None else lane.settings
-            reserve = min(known.reserve, change)
-            settings = msgspec.structs.replace(known, width=change, reserve=reserve)
-        self.kernel.set_lane(name, settings, self._clock.now())
-        self._herald.lane_changed(name, settings)
-        self._wake()
+        self._parts.tuner.set_lane(name, change)
+
+    def reset_lane(self, name: LaneName, settings: LaneSettings) -> None:
+        self._parts.tuner.reset_lane(name, settings)
+
+    def pause_lane(self, name: LaneName) -> None:
+        self._parts.tuner.pause_lane(name)
+
+    def resume_lane(self, name: LaneName) -> None:
+        self._parts.tuner.resume_lane(name)
 
     def clear_lane(self, name: LaneName) -> int:
-        lanes = self.kernel.stage.floor.lanes
-        if LANE_ALIASES.get(name, name) not in lanes:
-            raise UnknownName("lane", name, lanes)
-        ended = self.kernel.clear_lane(name, self._clock.now())
-        self._herald.lane_cleared(name, ended)
-        self._wake()
-        return ended
+        return self._parts.tuner.clear_lane(name)
 
     def set_limits(self, limits: Limits) -> None:
-        self.kernel.set_limits(limits, self._clock.now())
-        self._store.set_limits(limits)
-        self._herald.limits_changed(limits)
+        self._parts.tuner.set_limits(limits)
+
+    @property
+    def limits(self) -> Limits:
+        return self.kernel.stage.floor.limits
+
+    def set_agent(self, name: AgentName, settings: AgentSettings) -> None:
+        """What is known of an agent has changed. Runs that wait keep what they were given."""
+        self._intake.change_agent(name, settings)
+        here = name in self.attempts.runners
+        self.kernel.set_agent(name, settings, self._clock.now(), here=here)
         self._wake()
+
+    def go_by(self, settings: Settings) -> None:
+        """Go by these settings from now on; lanes, limits and agents are set one by one."""
+        self.settings = settings
+        self._parts.go_by(settings)
 
     # Reading.
 
@@ -307,6 +320,56 @@ class Engine:
 
     def sessions(self) -> tuple[SessionView, ...]:
         return self._reader.sessions()
+
+    async def session(self, key: SessionKey) -> SessionView:
+        return await self._reader.session(key)
+
+    async def status(self, key: SessionKey) -> str:
+        return await self._reader.status(key)
+
+    async def position(self, run_id: RunId) -> int | None:
+        return await self._reader.position(run_id)
+
+    def stats(self) -> Stats:
+        stage = self.kernel.stage
+        leased = self._durable and self._membership.number
+        return Stats(
+            self._membership.number,
+            self.name,
+            self.started_at,
+            stage.draining,
+            stage.floor.limits,
+            stage.waiting_tasks,
+            stage.floor.tasks,
+            agent_loads(self.kernel),
+            self._reader.lanes(),
+            len(stage.busy_sessions),
+            stage.floor.fallbacks,
+            self._membership.left if leased else None,
+        )
+
+    @property
+    def draining(self) -> bool:
+        return self.kernel.stage.draining
+
+    @property
+    def store_away(self) -> str | None:
+        away = self._scribe.away
+        return self._membership.away if away is None else str(away)
+
+    @property
+    def store(self) -> Store:
+        """What remembers. Whoever writes into it by himself goes around the kernel."""
+        return self._store
+
+    @property
+    def meter(self) -> Meter | None:
+        """Told how long the store took: the operation, and seconds. None: nobody measures."""
+        return self._scribe.meter
+
+    @meter.setter
+    def meter(self, meter: Meter | None) -> None:
+        self._scribe.meter = self._intake.meter = meter
 
     async def nodes(self) -> Sequence[NodeView]:
         return await self._reader.nodes()
@@ -349,6 +412,7 @@ class Engine:
     def emit(self, ticket: int, text: str) -> None:
         turn = self.attempts.get(ticket)
         if turn is not None:
+            text = whole(text)
             handle = self._handles.get(turn.id)
             if handle is not None:
                 handle.push(text)
@@ -375,11 +439,16 @@ class Engine:
         if live is None or live.run.route is None:
             return
         delivery = self._parts.deliveries.make(
-            live.run, self._ids.next(), Reply(text), live.session.epoch
+            live.run, self._ids.next(), Reply(whole(text)), live.session.epoch
         )
         if delivery is not None:
             self.kernel.stage.actions.append(delivery)
             self._wake()
+
+    async def ask_together(
+        self, agent: str, requests: Sequence[Mapping[str, object]]
+    ) -> tuple[Handle, ...]:
+        return await self._intake.ask_together(agent, requests)
 
     async def delegate(
         self, ticket: int, agent: str, text: str, options: dict[str, object]

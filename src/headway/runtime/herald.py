@@ -46,6 +46,8 @@ class Herald:
                 session=run.session,
                 lane=run.lane,
                 attempt=start.attempt,
+                source=run.source,
+                waited=max(start.at - max(run.submitted_at, run.due_at or 0), 0),
             )
         )
 
@@ -61,14 +63,20 @@ class Herald:
                 attempt=finish.attempt,
                 state=outcome.state,
                 reason=outcome.reason,
+                source=run.source,
                 error=outcome.error,
                 into=None if outcome.into is None else RunId(outcome.into),
+                took=0 if finish.started_at is None else max(finish.at - finish.started_at, 0),
             )
         )
         if outcome.state is State.CANCELLED and finish.started_at is not None:
             self._bus.publish(
                 events.OutboundEmpty(
-                    at=finish.at, run_id=run.id, session=run.session, route=run.route
+                    at=finish.at,
+                    run_id=run.id,
+                    agent=run.agent,
+                    session=run.session,
+                    route=run.route,
                 )
             )
 
@@ -92,13 +100,23 @@ class Herald:
         if self._bus.heard:
             self._bus.publish(
                 events.RunsMerged(
-                    at=self._now, run_id=run.id, session=run.session, parts=run.merged_from
+                    at=self._now,
+                    run_id=run.id,
+                    agent=run.agent,
+                    session=run.session,
+                    parts=run.merged_from,
                 )
             )
 
     def waited(self, run: Run, waited: Span, ahead: int) -> events.RunWaited:
         event = events.RunWaited(
-            at=self._now, run_id=run.id, lane=run.lane, waited=waited, ahead=ahead
+            at=self._now,
+            run_id=run.id,
+            agent=run.agent,
+            session=run.session,
+            lane=run.lane,
+            waited=waited,
+            ahead=ahead,
         )
         self._bus.publish(event)
         return event
@@ -108,7 +126,9 @@ class Herald:
     def cancelled(self, run: Run, cut: Cut) -> None:
         if self._bus.heard:
             self._bus.publish(
-                events.AttemptCancelled(at=self._now, run_id=run.id, session=run.session, cut=cut)
+                events.AttemptCancelled(
+                    at=self._now, run_id=run.id, agent=run.agent, session=run.session, cut=cut
+                )
             )
 
     def failed(self, turn: Turn, error: BaseException) -> None:
@@ -117,6 +137,7 @@ class Herald:
                 at=self._now,
                 run_id=turn.id,
                 agent=turn.agent,
+                session=turn.run.session,
                 attempt=turn.attempt,
                 error=describe(error),
                 trace=trace_of(error),
@@ -124,15 +145,28 @@ class Herald:
         )
 
     def abandoned(self, run: Run) -> None:
-        self._bus.publish(events.AttemptAbandoned(at=self._now, run_id=run.id, agent=run.agent))
+        self._bus.publish(
+            events.AttemptAbandoned(
+                at=self._now, run_id=run.id, agent=run.agent, session=run.session
+            )
+        )
 
     def late(self, turn: Turn) -> None:
-        self._bus.publish(events.LateResult(at=self._now, run_id=turn.id, agent=turn.agent))
+        run = turn.run
+        self._bus.publish(
+            events.LateResult(at=self._now, run_id=run.id, agent=run.agent, session=run.session)
+        )
 
     def emitted(self, turn: Turn, text: str) -> None:
         if self._bus.heard:
             self._bus.publish(
-                events.OutputEmitted(at=self._now, run_id=turn.id, session=turn.session, text=text)
+                events.OutputEmitted(
+                    at=self._now,
+                    run_id=turn.id,
+                    agent=turn.agent,
+                    session=turn.run.session,
+                    text=text,
+                )
             )
 
     def used(self, turn: Turn, tokens_in: int, tokens_out: int) -> None:
@@ -142,6 +176,7 @@ class Herald:
                     at=self._now,
                     run_id=turn.id,
                     agent=turn.agent,
+                    session=turn.run.session,
                     tokens_in=tokens_in,
                     tokens_out=tokens_out,
                 )
@@ -149,7 +184,12 @@ class Herald:
 
     def steered(self, message: RunId, turn: Turn) -> None:
         if self._bus.heard:
-            self._bus.publish(events.MessageSteered(at=self._now, message=message, into=turn.id))
+            run = turn.run
+            self._bus.publish(
+                events.MessageSteered(
+                    at=self._now, message=message, into=run.id, agent=run.agent, session=run.session
+                )
+            )
 
     # Settings and operation.
 
@@ -228,6 +268,7 @@ class Herald:
                 at=self._now,
                 delivery=delivery.id,
                 run_id=delivery.run_id,
+                session=delivery.session,
                 channel=delivery.route.channel,
                 error=error,
                 again_at=again_at,
@@ -259,7 +300,13 @@ class Herald:
     def quiet(self, run: Run, reason: HeartbeatSkip) -> None:
         if self._bus.heard:
             self._bus.publish(
-                events.HeartbeatQuiet(at=self._now, run_id=run.id, agent=run.agent, reason=reason)
+                events.HeartbeatQuiet(
+                    at=self._now,
+                    run_id=run.id,
+                    agent=run.agent,
+                    session=run.session,
+                    reason=reason,
+                )
             )
 
     def callback_failed(self, callback: str, error: str) -> None:

@@ -1,4 +1,4 @@
-"""Chance: ids of runs, unique over all nodes and in the order of their making on each, and jitter."""
+"""Chance: ids of runs, unique over all nodes and in the order of their making on each, secrets, and jitter."""
 
 import random
 import secrets
@@ -30,6 +30,20 @@ class RunIds:
 def new_job_id() -> JobId:
     """Short, because people type it: `j7k2m9xq4`."""
     return JobId(f"j{_base32(secrets.randbits(40)):0>8}")
+
+
+def new_boot_id() -> str:
+    """One start of a server, as part of the ids of its events."""
+    return _base32(secrets.randbits(40))
+
+
+def new_token_id() -> str:
+    return f"{_base32(secrets.randbits(40)):0>8}"
+
+
+def new_secret() -> str:
+    """256 bits that nobody guesses, as letters and digits."""
+    return f"{_base32(secrets.randbits(256)):0>52}"
 
 
 def new_jitter() -> Callable[[], float]:

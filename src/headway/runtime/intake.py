@@ -9,12 +9,13 @@ import asyncio
 import contextlib
 from asyncio import get_running_loop
 from collections import Counter
-from collections.abc import Awaitable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from headway.core.kernel import Kernel
-from headway.core.request import Composer
+from headway.core.request import Composer, compose_together
 from headway.core.session import with_options
 from headway.model.errors import (
     NotRunning,
@@ -35,6 +36,7 @@ from headway.runtime.bus import Bus
 from headway.runtime.callbacks import Callbacks
 from headway.runtime.carrier import Carrier
 from headway.runtime.claims import Claims
+from headway.runtime.clock import Meter, stopwatch_s
 from headway.runtime.follower import Follower
 from headway.runtime.handle import Handle, HandleDesk
 from headway.runtime.herald import Herald
@@ -44,6 +46,8 @@ from headway.runtime.reader import Reader
 from headway.runtime.routes import Routes
 from headway.runtime.scribe import Scribe
 from headway.turn import current_turn
+
+SomeAnswer = TypeVar("SomeAnswer")
 
 # Python 3.11 looks members of an enum up slowly; this one is looked up once.
 _MESSAGE = Source.MESSAGE
@@ -98,10 +102,17 @@ class Intake:
         self.agents: dict[AgentName, AgentSettings] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         """The node's loop, from its start to its end: requests come on it only."""
+        self.meter: Meter | None = None
 
     def add_agent(self, name: AgentName, settings: AgentSettings) -> None:
         self.agents[name] = settings
         self._composers[name] = Composer(name, settings)
+
+    def change_agent(self, name: AgentName, settings: AgentSettings) -> None:
+        """What is asked for from now on gets these."""
+        self._strangers.pop(name, None)
+        if name in self.agents:
+            self.add_agent(name, settings)
 
     def ask(
         self, agent: str, text: str, options: Mapping[str, object], parent: int = 0
@@ -115,7 +126,7 @@ class Intake:
         except (KeyError, TypeError):
             raise UnknownName("agent", str(agent), self.agents) from None
         if get_running_loop() is not self.loop or not self._scribe.running:
-            raise NotRunning if self.loop is None or not self._scribe.running else WrongLoop
+            raise self._not_here()
         parent_run = self._attempts.parent_of(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_run)
         if run.lane not in self._lanes:
@@ -132,10 +143,86 @@ class Intake:
             return self._submit(run, admission, run.submitted_at, parent)
         return self._submitted(run, admission, parent)
 
+    def _not_here(self) -> Exception:
+        running = self.loop is not None and self._scribe.running
+        return WrongLoop() if running else NotRunning()
+
     def in_lane(self, run: Run) -> Run:
         """A lane that is not known falls back to `main`, and is counted (L-1)."""
         lane = self._kernel.stage.floor.lane(run.lane)
         return run if lane.name == run.lane else msgspec.structs.replace(run, lane=lane.name)
+
+    # All or none.
+
+    async def ask_together(
+        self, agent: str, requests: Sequence[Mapping[str, object]]
+    ) -> tuple[Handle, ...]:
+        """Take all of these requests for tasks or, if one of them cannot be taken, none (T-5)."""
+        composer = self._composers.get(agent)
+        if composer is None:
+            raise UnknownName("agent", str(agent), self.agents)
+        if get_running_loop() is not self.loop or not self._scribe.running:
+            raise self._not_here()
+        now = self._clock.now()
+        ids = [self._ids.next() for _ in requests]
+        runs = [self.in_lane(run) for run in compose_together(composer, ids, requests, now)]
+        if not runs:
+            return ()
+        if self._kernel.stage.draining:
+            raise error_of(runs[0].id, Outcome(State.CANCELLED, Reason.DRAINING))
+        if self._scribe.away is not None:
+            raise self._scribe.away
+        asked = self._callbacks.start(self._admit_together(runs))
+        asked.add_done_callback(_looked_at)
+        # Whoever gives up takes nothing back: the store goes on, and what it takes will run.
+        return await asyncio.shield(asked)
+
+    async def _admit_together(self, runs: Sequence[Run]) -> tuple[Handle, ...]:
+        handles = {run.id: Handle(self._desk, run.id) for run in runs}
+        self._handles.update(handles)
+        with self.expecting(runs):
+            try:
+                admitted = await self._measured(self._store.admit_together(runs, self.claims(runs)))
+            except BaseException:
+                self._forget_handles(handles)
+                self._claims.in_doubt()
+                raise
+            if isinstance(admitted, TurnedAway):
+                self._forget_handles(handles)
+                raise error_of(runs[0].id, admitted.outcome)
+            return tuple(
+                [
+                    await self._taken_together(run, admission, handles[run.id])
+                    for run, admission in zip(runs, admitted, strict=True)
+                ]
+            )
+
+    async def _taken_together(self, run: Run, admission: Admission, handle: Handle) -> Handle:
+        if not isinstance(admission, Granted) or self._asking.get(run.id):
+            return await self._admitted(run, admission, handle, 0)
+        del self._asking[run.id]
+        if self._durable and self._kernel.stage.draining:
+            # It stays in the store: whoever has the session next runs it (L-5).
+            return handle
+        if self._durable and not self._ownership.is_next(run.session, admission):
+            self._claims.look_at((run.session,))
+            return handle
+        with self._kernel.admitted_before():
+            return self._submit(run, admission, self._clock.now(), 0, handle)
+
+    def _forget_handles(self, runs: Iterable[RunId]) -> None:
+        for run_id in runs:
+            self._handles.pop(run_id, None)
+
+    async def _measured(self, answer: Awaitable[SomeAnswer]) -> SomeAnswer:
+        """How long the store took, told to whoever measures."""
+        meter = self.meter
+        if meter is None:
+            return await answer
+        began_s = stopwatch_s()
+        result = await answer
+        meter("admit", stopwatch_s() - began_s)
+        return result
 
     # What the timekeeper makes.
 
@@ -227,7 +314,10 @@ class Intake:
         self._asking[run.id] = False
         asked = self._admission(run, retry=retry)
         try:
-            admission = await asyncio.shield(asked)
+            if self.meter is None:
+                admission = await asyncio.shield(asked)
+            else:
+                admission = await self._measured(asyncio.shield(asked))
         except asyncio.CancelledError:
             # The caller gave up; the store goes on, and what it takes will run.
             asked.add_done_callback(lambda _: self._admitted_alone(run, handle, asked))
@@ -348,6 +438,12 @@ class Intake:
         else:
             handle.follow(await self.handle_of(RunId(view.outcome.into)), view.outcome)
         return handle
+
+
+def _looked_at(asked: "asyncio.Task[tuple[Handle, ...]]") -> None:
+    """Whoever asked may have given up: then nobody else looks at its error."""
+    if not asked.cancelled():
+        asked.exception()
 
 
 async def _awaited(answer: Awaitable[Admission]) -> Admission:

@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from headway.model.errors import Unavailable
 from headway.model.settings import Settings
-from headway.model.time import SECOND, Instant
+from headway.model.time import SECOND, Instant, Span
 from headway.ports import Clock, Peer, Renewal, Store
 from headway.runtime.herald import Herald
 
@@ -71,12 +73,25 @@ class Membership:
         self._watched_at: Instant = 0
         """When this node last saw the others: of the time since then it can say nothing."""
         self._name = ""
-        self._margin = min(settings.cancel_grace, settings.lease // 3)
+        self._margin = _margin(settings)
         """The attempts are stopped so long before the lease ends."""
         self._fenced = False
         self._changing = asyncio.Lock()
         """One thing at a time happens to the incarnation: a renewal, its death, or its leaving."""
         self.number = 0
+        self.away: str | None = None
+        """Why the last renewal failed, if it did."""
+
+    def go_by(self, settings: Settings) -> None:
+        """A lease lasts as long as it was asked for; but attempts that get another grace are stopped in time."""
+        grace = settings.cancel_grace
+        self._settings = msgspec.structs.replace(self._settings, cancel_grace=grace)
+        self._margin = _margin(self._settings)
+
+    @property
+    def left(self) -> Span:
+        """For how long the lease still holds, if it is not renewed."""
+        return max(0, self._until - self._clock.elapsed())
 
     @property
     def alone(self) -> bool:
@@ -111,7 +126,8 @@ class Membership:
             try:
                 async with self._changing:
                     await self._renew()
-            except (Unavailable, TimeoutError):
+            except (Unavailable, TimeoutError) as failed:
+                self.away = str(failed) or "the lease could not be renewed in time"
                 pause_s = min(every_s, max(_SHORTEST_PAUSE_S, every_s / 10))
             else:
                 pause_s = every_s
@@ -160,6 +176,7 @@ class Membership:
         if not renewal.alive:
             await self._die()
             return
+        self.away = None
         self._until = asked_at + self._settings.lease
         if self._follow_time is not None:
             self._follow_time(renewal.at, (self._clock.elapsed() - asked_at) // 2)
@@ -196,3 +213,7 @@ class Membership:
             self._seen.pop(peer.id, None)
             self._herald.node_dead(peer.id)
             self._node.widow()
+
+
+def _margin(settings: Settings) -> Span:
+    return min(settings.cancel_grace, settings.lease // 3)

@@ -38,6 +38,7 @@ from headway.runtime.reader import Reader
 from headway.runtime.routes import Routes
 from headway.runtime.scribe import Scribe
 from headway.runtime.timekeeper import Timekeeper
+from headway.runtime.tuner import Tuner
 
 
 class NodeDesk(Desk, HandleDesk, Protocol):
@@ -84,6 +85,7 @@ class Parts:
         self.follower = self._new_follower()
         self.claims = self._new_claims()
         self.orders = self._new_orders()
+        self.tuner = Tuner(kernel, store, clock, self.herald, self.scribe.wake)
         self.routes = Routes(store, clock)
         self.intake = self._new_intake()
         self.looks = Looks(
@@ -153,7 +155,6 @@ class Parts:
             self.kernel,
             self._store,
             self._clock,
-            self._settings,
             alone=lambda: self.membership.alone,
             agents=self.ownership.fair_agents,
             take_in=self.ownership.take_in,
@@ -224,6 +225,12 @@ class Parts:
             herald=self.herald,
             bus=self.bus,
         )
+
+    def go_by(self, settings: Settings) -> None:
+        """Go by these settings from now on; lanes, limits and agents are set one by one."""
+        self.kernel.go_by(settings, self._clock.now())
+        self.callbacks.within = settings.callback_within
+        self.membership.go_by(settings)
 
     # The way from an earlier part to a later one.
 

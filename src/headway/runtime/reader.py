@@ -6,12 +6,18 @@ What this node decides about is told by its kernel, everything else by the store
 from collections.abc import Callable, Sequence
 
 from headway.core.kernel import Kernel
-from headway.core.why import explain, lane_views, queue_status, session_views
+from headway.core.status import status_elsewhere, status_here
+from headway.core.why import explain, lane_views, queue_status, session_view, session_views
 from headway.model.errors import NotFound
 from headway.model.run import Route, RunId, SessionKey
 from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
 from headway.model.words import WAITING_STATES, Rule, State
 from headway.ports import Clock, RunPage, RunQuery, Store
+from headway.runtime.places import Places
+
+_UNFINISHED = (State.RUNNING, State.QUEUED, State.PENDING)
+_MOST_READ = 1_000
+"""So many runs of a session are read at most, in each state."""
 
 
 class Reader:
@@ -24,12 +30,53 @@ class Reader:
         self._store = store
         self._clock = clock
         self._wake = wake
+        self._places = Places(kernel)
 
     def lanes(self) -> tuple[LaneView, ...]:
         return lane_views(self._kernel)
 
     def sessions(self) -> tuple[SessionView, ...]:
         return session_views(self._kernel)
+
+    async def session(self, key: SessionKey) -> SessionView:
+        """A session of this node, or as far as the store knows it: there what waits is in order of submission."""
+        session = self._kernel.stage.sessions.get(key)
+        if session is not None:
+            return session_view(session)
+        memory = await self._store.memory_of(key)
+        running, waiting = await self._unfinished(key)
+        return SessionView(
+            key,
+            tuple(view.id for view in running),
+            tuple(view.id for view in waiting),
+            options=None if memory is None else memory.options,
+            agents=tuple(sorted({view.run.agent for view in (*running, *waiting)})),
+        )
+
+    async def status(self, key: SessionKey) -> str:
+        """What `/status` answers."""
+        now = self._clock.now()
+        self._kernel.time_passed(now)
+        self._wake()
+        here = status_here(self._kernel, key, now)
+        if here is not None:
+            return here
+        running, waiting = await self._unfinished(key)
+        return status_elsewhere(running, waiting, now)
+
+    async def position(self, run_id: RunId) -> int | None:
+        return await self._places.of(run_id)
+
+    async def _unfinished(self, key: SessionKey) -> tuple[list[RunView], list[RunView]]:
+        """What runs and what waits of a session that another node decides for, the oldest first."""
+        if not self._store.durable:
+            return [], []
+        found = {state: await self._all(key, state) for state in _UNFINISHED}
+        return found[State.RUNNING], found[State.QUEUED] + found[State.PENDING]
+
+    async def _all(self, key: SessionKey, state: State) -> list[RunView]:
+        query = RunQuery(session=key, state=state, limit=_MOST_READ)
+        return list((await self._store.list(query)).runs)[::-1]
 
     async def nodes(self) -> Sequence[NodeView]:
         return await self._store.nodes()
@@ -70,14 +117,7 @@ class Reader:
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         memory = await self._store.memory_of(session)
         elsewhere = (0, 0)
-        if self._store.durable and session not in self._kernel.stage.sessions:
-            elsewhere = await self._counts_of(session)
+        if session not in self._kernel.stage.sessions:
+            running, waiting = await self._unfinished(session)
+            elsewhere = len(running), len(waiting)
         return queue_status(self._kernel, session, memory, route, elsewhere)
-
-    async def _counts_of(self, session: SessionKey) -> tuple[int, int]:
-        """How many runs of a session run and wait, as far as one page of each shows."""
-        counts = {
-            state: len((await self._store.list(RunQuery(session=session, state=state))).runs)
-            for state in (State.RUNNING, State.QUEUED, State.PENDING)
-        }
-        return counts[State.RUNNING], counts[State.QUEUED] + counts[State.PENDING]

@@ -7,8 +7,10 @@ import traceback
 import msgspec
 
 from headway.core.actions import Ended, Failed, Limited
+from headway.core.nesting import MAX_LEVELS, nests_too_deep
 from headway.model.errors import InvalidInput, Permanent, RateLimited, Refuse
 from headway.model.outcome import Json, Reply
+from headway.model.text import whole
 from headway.model.time import SECOND, Span, span
 from headway.model.words import Reason
 
@@ -19,14 +21,14 @@ MAX_TRACE = 8_000
 def reply_of(result: object) -> Reply:
     """A text is the reply, nothing is an empty one, other values are kept as data."""
     if isinstance(result, str):
-        return Reply(result)
+        return Reply(whole(result))
     if result is None:
         return Reply()
     if isinstance(result, Reply):
-        return result
+        return msgspec.structs.replace(result, text=whole(result.text))
     try:
         data: Json = msgspec.to_builtins(result)
-    except TypeError as error:
+    except (TypeError, RecursionError) as error:
         raise Permanent(
             f"an agent must return text, a Reply, or data that JSON can hold, not {type(result).__name__}"
         ) from error
@@ -37,6 +39,8 @@ def bounded(reply: Reply, most: int) -> Reply:
     """The reply, if it is small enough to be kept."""
     if reply.data is None and not reply.attachments and 6 * len(reply.text) <= most:
         return reply
+    if nests_too_deep(reply.data):
+        raise Permanent(f"the data of a reply may have at most {MAX_LEVELS} levels")
     size = len(msgspec.json.encode(reply))
     if size > most:
         raise Permanent(
@@ -79,8 +83,8 @@ def is_own_cancel(error: BaseException, task: "asyncio.Task[object] | None") -> 
 
 
 def cut(text: str) -> str:
-    """A text of errors, at most so long."""
-    return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 1]}…"
+    """A text of errors that everybody can be told, at most so long."""
+    return whole(text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 1]}…")
 
 
 def trace_of(error: BaseException) -> str:
@@ -89,7 +93,7 @@ def trace_of(error: BaseException) -> str:
         text = "".join(traceback.format_exception(error))
     except Exception:  # noqa: BLE001 - an error that cannot be told is told by its name
         return describe(error)
-    return text[-MAX_TRACE:]
+    return whole(text[-MAX_TRACE:])
 
 
 def _pause(retry_after: object) -> Span:

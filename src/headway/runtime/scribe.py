@@ -17,6 +17,7 @@ from headway.model.run import SessionKey
 from headway.model.time import SECOND, Instant
 from headway.ports import Clock, Recorded, Store
 from headway.runtime.attempts import Attempts
+from headway.runtime.clock import Meter, stopwatch_s
 from headway.runtime.herald import Herald
 
 _FIRST_PAUSE_S = 0.05
@@ -79,6 +80,7 @@ class Scribe:
         """Sessions that left the kernel, and under which epoch, since `Claims` asked the store for something."""
         self.away: Unavailable | None = None
         """Why the store cannot be reached, while it cannot."""
+        self.meter: Meter | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         self.running = True
@@ -255,7 +257,7 @@ class Scribe:
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
-                recorded = await self._store.record(actions)
+                recorded = await self._measured(actions)
             except Unavailable as away:
                 if self.away is None:
                     self._herald.store_away(str(away))
@@ -267,6 +269,15 @@ class Scribe:
                     self.away = None
                     self._herald.store_back()
                 return recorded
+
+    async def _measured(self, actions: Sequence[Action]) -> Recorded:
+        meter = self.meter
+        if meter is None:
+            return await self._store.record(actions)
+        began_s = stopwatch_s()
+        recorded = await self._store.record(actions)
+        meter("record", stopwatch_s() - began_s)
+        return recorded
 
     def _note_releases(self, actions: Sequence[Action]) -> None:
         for action in actions:

@@ -6,7 +6,7 @@ import pytest
 
 from headway.core import forecast
 from headway.core.forecast import DEFAULT_SPAN
-from headway.model.run import Route
+from headway.model.run import Route, RunId
 from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits
 from headway.model.time import MINUTE, SECOND
 from headway.model.words import State
@@ -125,21 +125,61 @@ def _waits(hand: ByHand, name: str) -> bool:
     return ties is not None and bool(ties.awaiting)
 
 
-@pytest.mark.parametrize(
-    "scene",
-    [
-        agents_in_turn,
-        priorities,
-        sessions,
-        weights,
-        reserve_and_background,
-        quotas,
-        budgets,
-        later_and_retried,
-        heartbeats,
-        sub_runs,
-    ],
-)
+def one_agent() -> ByHand:
+    hand = ByHand(lanes={"main": 2})
+    for number in range(9):
+        hand.submit(f"r{number}", priority=(number * 5) % 3, deadline="1h", source="task")
+    return hand
+
+
+def preempted() -> ByHand:
+    hand = ByHand(lanes={"main": LaneSettings(2, reserve=1)})
+    hand.submit("batch", priority=10, preemptible=True)
+    hand.submit("user", priority=0)
+    for number in range(3):
+        hand.submit(f"u{number}", "ab"[number % 2])
+        hand.submit(f"b{number}", priority=10, preemptible=True)
+    return hand
+
+
+def own_sub_runs() -> ByHand:
+    """A slot is lent to the child, so it starts before a stranger of a better rank."""
+    hand = ByHand(lanes={"main": 1})
+    hand.submit("parent")
+    hand.submit("x")
+    hand.submit("y")
+    hand.submit("child", parent="parent", lane="main")
+    hand.awaits("parent", "child")
+    hand.submit("grandchild", parent="child", lane="main")
+    return hand
+
+
+SCENES = [
+    agents_in_turn,
+    priorities,
+    sessions,
+    weights,
+    reserve_and_background,
+    quotas,
+    budgets,
+    later_and_retried,
+    heartbeats,
+    sub_runs,
+    one_agent,
+    preempted,
+    own_sub_runs,
+]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_t5_a_place_that_need_not_be_played_is_the_same(scene: Callable[[], ByHand]) -> None:
+    hand, other = scene(), scene()
+    for name in list(hand.kernel.stage.runs):
+        seen = forecast.forecast(other.kernel, name)
+        assert forecast.place(hand.kernel, name) == (None if seen is None else seen.place)
+
+
+@pytest.mark.parametrize("scene", SCENES)
 def test_x1_t5_every_place_is_exact(scene: Callable[[], ByHand]) -> None:
     hand = scene()
     waiting = [str(name) for name, live in hand.kernel.stage.runs.items() if not live.ticket]
@@ -263,3 +303,82 @@ def test_x1_a_deep_chain_of_sub_runs_can_be_looked_at() -> None:
         hand.awaits(f"r{depth}", f"r{depth + 1}")
     hand.submit("x")
     assert hand.why("x").place == 0
+
+
+def place(hand: ByHand, name: str) -> int | None:
+    return forecast.place(hand.kernel, RunId(name))
+
+
+def test_t5_a_place_counts_until_something_changes() -> None:
+    hand = agents_in_turn()
+    before = {name: place(hand, name) for name in hand.runs}
+    seen = hand.kernel.foreseen
+    hand.wait(SECOND)
+    assert {name: place(hand, name) for name in hand.runs} == before
+    assert hand.kernel.foreseen is seen, "time alone changes nothing"
+    hand.submit("new", "c", priority=-5)
+    assert hand.kernel.foreseen is seen
+    assert place(hand, "new") == 1, "b is served first"
+    assert hand.kernel.foreseen is not seen
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda hand: hand.end_oldest(),
+        lambda hand: hand.cancel("a8"),
+        lambda hand: hand.set_lane("main", 3),
+        lambda hand: hand.set_limits(max_inflight=1),
+        lambda hand: hand.set_agent("c", AgentSettings(weight=5)),
+        lambda hand: hand.clear_lane("main"),
+        lambda hand: hand.drain(keep_waiting=True),
+        lambda hand: hand.stop("run:a3"),
+    ],
+)
+def test_t5_whatever_happens_is_a_change(change: Callable[[ByHand], object]) -> None:
+    hand = agents_in_turn()
+    before = hand.kernel.changes
+    change(hand)
+    assert hand.kernel.changes > before
+
+
+def test_t5_who_is_in_line_does_not_hang_on_deadlines() -> None:
+    """Nobody knows whether a deadline will be met; when it has passed, the place is another one."""
+    hand = ByHand(lanes={"main": 1})
+    for number in range(10):
+        hand.submit(f"r{number}", "ab"[number % 2], source="task", deadline="25s")
+    assert [place(hand, f"r{number}") for number in range(1, 10)] == list(range(9))
+    assert hand.why("r2").place == 1
+    assert hand.why("r5").place is None, "by then its deadline has passed, if all take so long"
+
+
+def test_t5_what_is_not_seen_to_start_stands_behind_all_that_is() -> None:
+    hand = ByHand(lanes={"main": 0, "team": 1})
+    for number in range(3):
+        hand.submit(f"r{number}", "ab"[number % 2], priority=-number)
+    assert [place(hand, f"r{number}") for number in range(3)] == [2, 1, 0]
+    hand.set_lane("main", 1)
+    hand.submit("foreign", "b", lane="team")
+    assert place(hand, "foreign") is None, "it has a slot"
+
+
+def test_t5_above_the_bound_places_are_counted_by_rank_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forecast, "MOST_RUNS", 5)
+    hand = ByHand(lanes={"main": 1})
+    for number in range(9):
+        hand.submit(f"r{number}", "ab"[number % 2])
+    assert [place(hand, f"r{number}") for number in range(1, 9)] == list(range(8))
+
+
+def test_t5_the_queue_may_be_full_and_every_place_is_exact() -> None:
+    limits = Limits()
+    hand = ByHand()
+    asked = [f"r{number}" for number in range(limits.max_queue + limits.max_inflight)]
+    for number, name in enumerate(asked):
+        hand.kernel.stage.floor.limits = limits
+        assert hand.submit(name, f"a{number % 20}", source="task") is None
+    seen = [forecast.forecast(hand.kernel, RunId(name)) for name in asked[limits.max_inflight :]]
+    assert all(each is not None and each.exact for each in seen)
+    assert hand.submit("one more", "a0", source="task") is not None

@@ -8,22 +8,26 @@ import pytest
 from headway.core.request import (
     AGENT_CHECKS,
     CHANNEL_TIMEOUT,
-    MAX_NAME,
+    MAX_SELECTOR,
     QUEUE_OPTIONS,
     Composer,
     SubmitOptions,
     agent_name,
+    compose_together,
     queue_options,
 )
 from headway.facade import AgentOptions, QueueChoices
 from headway.model.errors import InvalidInput, UnknownOption
 from headway.model.outcome import Attachment
 from headway.model.run import AgentName, LaneName, QueueOptions, Route, Run, RunId, Sender
-from headway.model.settings import MAX_TEXT, AgentSettings
+from headway.model.settings import MAX_NAME, MAX_TEXT, AgentSettings
+from headway.model.task import Task
 from headway.model.time import HOUR, MINUTE, SECOND, instant_of
 from headway.model.words import Drop, Mode, Source, SteerFallback
 
 NOW = 1_750_000_000 * SECOND
+HELLO: dict[str, object] = {"text": "hi"}
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 LATER_AT = instant_of(LATER, "later")
 
@@ -83,6 +87,9 @@ GOOD: list[tuple[str, object, str, object]] = [
     ("debounce", 0, "queue", QueueOptions(debounce=0)),
     ("steer_fallback", "followup", "queue", QueueOptions(steer_fallback=SteerFallback.FOLLOWUP)),
     ("max_concurrent", 3, "queue", QueueOptions(max_concurrent=3)),
+    ("task", Task("click"), "task", Task("click")),
+    ("task", {"action": "type", "params": {"text": "hi"}}, "task", Task("type", params=HELLO)),
+    ("traceparent", TRACE, "traceparent", TRACE),
 ]
 TEXT = "a text of"
 NUMBER = "a whole number from"
@@ -127,6 +134,25 @@ BAD: list[tuple[str, object, str]] = [
     ("preemptible", "yes", "True or False"),
     ("on_repeat", "again", "replay, retry"),
     ("on_repeat", ["retry"], "replay, retry"),
+    ("task", "click", "a Task, or its fields by name"),
+    ("task", ["click"], "a Task, or its fields by name"),
+    ("traceparent", 1, TEXT),
+    ("traceparent", "t" * (MAX_NAME + 1), TEXT),
+]
+BAD_TASKS: list[tuple[object, str, str]] = [
+    ({}, "task.action", TEXT),
+    ({"action": ""}, "task.action", TEXT),
+    ({"action": 5}, "task.action", TEXT),
+    (Task("x" * (MAX_NAME + 1)), "task.action", TEXT),
+    ({"action": "a", "tab": "1"}, "task.tab", "did you mean 'task.tab_id'"),
+    ({"action": "a", "tab_id": 7}, "task.tab_id", TEXT),
+    ({"action": "a", "selector": "x" * (MAX_SELECTOR + 1)}, "task.selector", TEXT),
+    ({"action": "a", "ref": "a\0b"}, "task.ref", TEXT),
+    ({"action": "a", "params": []}, "task.params", "an object"),
+    ({"action": "a", "params": {1: 2}}, "task.params", "an object"),
+    ({"action": "a", "params": {"x": object()}}, "task.params", "JSON"),
+    ({"action": "a", "params": {"x": "\ud800"}}, "task.params", "JSON"),
+    ({"action": "a", "params": {"x": "y" * MAX_TEXT}}, "task.params", "at most"),
 ]
 
 
@@ -147,6 +173,81 @@ def test_g_a_bad_option_is_refused_by_name_with_what_is_allowed(
     assert refused.value.value == value
     assert allowed in refused.value.allowed
     assert str(refused.value).startswith(f"{option}: ")
+
+
+@pytest.mark.parametrize(("task", "field", "allowed"), BAD_TASKS)
+def test_t1_a_bad_task_is_refused_by_the_name_of_its_field(
+    task: object, field: str, allowed: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        ask(task=task)
+    assert refused.value.field == field
+    assert allowed in str(refused.value)
+
+
+def test_t1_a_run_with_a_task_is_one() -> None:
+    run = ask("", task=Task("click", tab_id="7"))
+    assert run.source is Source.TASK
+    assert run.deadline_at == NOW + MINUTE
+    assert ask(task={"action": "click"}, source="message").source is Source.MESSAGE
+    assert ask(task={"action": "click"}, parent=run).source is Source.DELEGATION
+
+
+def test_d2_what_a_task_asks_for_is_the_same_as_from_every_store() -> None:
+    params = {"at": LATER, "pair": (1, 2), "by": {1: "x"}, "large": 1 << 80}
+    run = ask(task=Task("a", params=params))
+    assert run.task is not None
+    assert run.task.params == {
+        "at": "2030-01-01T00:00:00Z",
+        "pair": [1, 2],
+        "by": {"1": "x"},
+        "large": 1 << 80,
+    }
+
+
+def test_o3_a_sub_run_continues_the_trace_of_its_parent() -> None:
+    parent = ask(traceparent=TRACE)
+    assert ask(parent=parent).traceparent == TRACE
+    assert ask(parent=parent, traceparent="").traceparent == ""
+
+
+def together(*requests: dict[str, object]) -> list[Run]:
+    composer = Composer(AgentName("bob"), AgentSettings())
+    ids = [RunId(f"r{number}") for number in range(len(requests))]
+    return compose_together(composer, ids, requests, NOW)
+
+
+def test_t5_requests_that_come_together_become_tasks_in_their_order() -> None:
+    runs = together({"task": {"action": "a"}}, {"source": "task", "text": "b", "priority": 3})
+    assert [(run.id, run.text, run.source, run.priority) for run in runs] == [
+        ("r0", "", Source.TASK, 0),
+        ("r1", "b", Source.TASK, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"task": {"action": ""}}, "tasks[1].task.action"),
+        ({"task": {"action": "a"}, "deadline": "soon"}, "tasks[1].deadline"),
+        ({"task": {"action": "a"}, "deadline": 0}, "tasks[1].deadline"),
+        (
+            {"task": {"action": "a"}, "deadline": datetime(2001, 1, 1, tzinfo=UTC)},
+            "tasks[1].deadline",
+        ),
+        ({"task": {"action": "a"}, "dedline": "1s"}, "tasks[1].dedline"),
+        ({"task": {"action": "a"}, "on_repeat": "retry"}, "tasks[1].on_repeat"),
+        ({"text": "a message"}, "tasks[1].source"),
+        ({"task": {"action": "a"}, "text": 5}, "tasks[1].text"),
+    ],
+)
+def test_t5_what_is_wrong_in_one_of_them_is_named_with_its_place(
+    wrong: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        together({"task": {"action": "fine"}}, wrong)
+    assert refused.value.field == field
+    assert str(refused.value).startswith(f"{field}: ")
 
 
 def test_every_option_has_a_good_and_a_bad_case_here() -> None:
@@ -192,8 +293,8 @@ def test_x1_an_instant_that_cannot_be_shown_is_refused(field: str, far: object) 
 
 def test_s1_a_session_follows_from_the_route_else_a_run_is_its_own() -> None:
     route = Route("telegram", account="acme", peer="42", thread="7")
-    assert ask(route=route).session == "agent:bob:telegram:acme:42:7"
-    assert ask(route=Route("web")).session == "agent:bob:web"
+    assert ask(route=route).session == "agent:bob:telegram:account:acme:dm:42:thread:7"
+    assert ask(route=Route("web")).session == "agent:bob:web:main"
     assert ask().session == "run:r1"
     assert ask(source="task").session == "run:r1"
     assert ask(route=route, session="mine").session == "mine"

@@ -225,3 +225,22 @@ async def test_l6_work_sent_while_restarting_is_refused_with_draining() -> None:
             await hw.submit("a", "y")
         await restarting
         assert await hw.send("a", "y") == "re: y"
+
+
+@virtual_time
+async def test_l5_a_drain_while_restarting_starts_nothing_that_it_would_cut_again() -> None:
+    """The node was told to restart, and then to end: it does not come back in between."""
+    recorder = Recorder(takes=3)
+    async with with_agents(recorder) as hw, asyncio.TaskGroup() as group:
+        hw.set_lane("main", 1)
+        handles = [await hw.submit("a", text) for text in each(2)]
+        await moment()
+        restarting = group.create_task(hw.restart("10s"))
+        await asyncio.sleep(1)
+        await hw.drain("10s")
+        await restarting
+        assert hw.draining
+        assert recorder.started == ["m1"]
+        assert await endings(*handles) == ["done", "cancelled/draining"], "memory keeps nothing"
+        await hw.restart()
+        assert await hw.send("a", "x") == "re: x", "a later restart counts again"

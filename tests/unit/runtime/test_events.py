@@ -14,6 +14,7 @@ from headway import (
     LaneSettings,
     NotRunning,
     RateLimited,
+    Reply,
     RunFailed,
     Turn,
 )
@@ -22,6 +23,7 @@ from headway.model.events import (
     CATALOGUE,
     Event,
     EventsMissed,
+    OutputEmitted,
     RunFinished,
     RunStarted,
     RunSubmitted,
@@ -380,3 +382,31 @@ async def test_lane_changes_say_what_is_now() -> None:
         (limits,) = only(heard, events.LimitsChanged)
         assert (lane.lane, lane.width, lane.reserve) == ("gpu", 4, 1)
         assert (limits.max_queue, limits.max_queue_per_agent, limits.max_inflight) == (7, 100, 20)
+
+
+@virtual_time
+async def test_r2_half_a_character_neither_loses_an_outcome_nor_ends_a_stream() -> None:
+    """UTF-8 has none, so neither a wire nor a log could tell it: a mark stands in its place from the start."""
+    hw = with_agents(Recorder())
+
+    @hw.agent("says")
+    async def says(turn: Turn) -> str:
+        turn.emit("out \ud83d")
+        return "reply \ud83d"
+
+    @hw.agent("replies")
+    async def replies(turn: Turn) -> Reply:
+        return Reply("reply \ud83d", data=1)
+
+    @hw.agent("raises")
+    async def raises(turn: Turn) -> str:
+        raise ValueError("error \ud83d")
+
+    async with hw:
+        heard = hear(hw)
+        assert await hw.send("says") == "reply \ufffd"
+        assert await hw.send("replies") == "reply \ufffd"
+        handle = await hw.submit("raises")
+        outcome = await handle.wait()
+        assert outcome.error == "ValueError: error \ufffd"
+        assert [event.text for event in only(heard, OutputEmitted)] == ["out \ufffd"]

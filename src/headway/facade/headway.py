@@ -1,18 +1,16 @@
-"""What a user holds: agents are registered on it, work is sent to it, and it shows what it is doing."""
+"""`Headway`: the one object that a program holds."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType, TracebackType
-from typing import Self, TypeAlias, TypedDict, TypeVar, Unpack, assert_never
+from typing import Self, TypeVar, Unpack
 
 import msgspec
 
 from headway.config import check_settings, lane_settings, settings_from
-from headway.core import commands
 from headway.core.actions import Stopped
 from headway.core.request import (
-    AGENT_CHECKS,
     Duration,
     SubmitOptions,
     agent_name,
@@ -21,15 +19,28 @@ from headway.core.request import (
     whole_number,
 )
 from headway.core.schedule import zone_name
+from headway.facade import batch, chat, reloading
+from headway.facade.options import (
+    AgentOptions,
+    LimitChoices,
+    QueueChoices,
+    agent_options,
+    check_limits,
+    check_sought,
+    lane_name,
+    run_id,
+    session_key,
+)
+from headway.facade.registry import JobFunction, Registry, Said
 from headway.heartbeats import HeartbeatOptions, Heartbeats, read_heartbeat
 from headway.jobs import JobOptions, Jobs, check_job
-from headway.model.errors import InvalidInput, NotRunning, UnknownName, UnknownOption
-from headway.model.heartbeat import HeartbeatSettings
-from headway.model.run import AgentName, LaneName, QueueOptions, Route, RunId, SessionKey
-from headway.model.settings import AgentSettings, Budget, LaneSettings, Limits, Settings
+from headway.model.errors import HeadwayError, InvalidInput, NotRunning, UnknownName
+from headway.model.run import QueueOptions, Route
+from headway.model.settings import AgentSettings, LaneSettings, Settings
+from headway.model.text import is_whole
 from headway.model.time import instant_of, span
-from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
-from headway.model.words import State
+from headway.model.views import LaneView, NodeView, Reloaded, RunView, SessionView, Stats, Why
+from headway.model.words import Source, State
 from headway.ports import Channel, Clock, LetterPage, LetterQuery, RunPage, RunQuery
 from headway.runners.function import AgentFunction
 from headway.runtime.attempts import Hook
@@ -38,6 +49,7 @@ from headway.runtime.callbacks import TokenEstimate, WaitCallback
 from headway.runtime.courier import Sends
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
+from headway.tokens import Tokens
 from headway.turn import Runner
 from headway.wiring import (
     MEMORY,
@@ -45,53 +57,15 @@ from headway.wiring import (
     build_engine,
     build_runner,
     check_store,
-    gate_command,
     node_name,
 )
 
 SomeFunction = TypeVar("SomeFunction", bound=AgentFunction)
 SomeChannel = TypeVar("SomeChannel", bound=Sends)
-JobFunction: TypeAlias = Callable[[], object]
 SomeJobFunction = TypeVar("SomeJobFunction", bound=JobFunction)
 SomeHook = TypeVar("SomeHook", bound=Hook)
 SomeCallback = TypeVar("SomeCallback", bound=WaitCallback)
 SomeEstimate = TypeVar("SomeEstimate", bound=TokenEstimate)
-
-
-class AgentOptions(TypedDict, total=False):
-    """All that can be said about an agent besides its name."""
-
-    weight: int
-    steerable: bool
-    preemptible: bool
-    provider: str
-    max_inflight: int
-    runs_per_minute: int
-    tokens_per_minute: int
-    lane: str
-    timeout: Duration
-    max_attempts: int
-    retries: int
-
-
-class QueueChoices(TypedDict, total=False):
-    """The options of one session's queue."""
-
-    mode: str
-    cap: int
-    drop: str
-    debounce: Duration
-    steer_fallback: str
-    max_concurrent: int
-
-
-class LimitChoices(TypedDict, total=False):
-    """The limits for tasks."""
-
-    max_queue: int
-    max_queue_per_agent: int
-    max_inflight: int
-    max_inflight_per_agent: int
 
 
 class Headway:
@@ -113,29 +87,28 @@ class Headway:
         self._name = name
         self._clock = clock
         settings = settings_from(os.environ) if settings is None else check_settings(settings)
-        if lanes is not None:
-            if not isinstance(lanes, Mapping):
-                raise InvalidInput("lanes", lanes, 'widths by name, such as {"main": 30}')
-            checked = {
-                _lane(name): lane_settings(f"lanes.{name}", width) for name, width in lanes.items()
-            }
-            merged = MappingProxyType({**settings.lanes, **checked})
-            settings = msgspec.structs.replace(settings, lanes=merged)
+        if lanes is not None and not isinstance(lanes, Mapping):
+            raise InvalidInput("lanes", lanes, 'widths by name, such as {"main": 30}')
+        self._lanes = {
+            lane_name(name): lane_settings(f"lanes.{name}", width)
+            for name, width in (lanes or {}).items()
+        }
+        """Said in code, so they win over the settings, also over those of a reload."""
         zone_name(settings.tz, "settings.tz")
-        self.settings = settings
-        self._agents: dict[AgentName, tuple[Runner | None, AgentSettings]] = {}
-        self._channels: dict[str, Channel | Sends | None] = {}
-        self._functions: dict[str, JobFunction] = {}
-        self._declared: list[dict[str, object]] = []
-        self._heartbeats: dict[AgentName, HeartbeatSettings] = {}
-        self._before: list[Hook] = []
-        self._on_wait: list[WaitCallback] = []
-        self._estimate: TokenEstimate | None = None
+        self.settings = self._with_lanes(settings)
+        self._registry = Registry()
         self._engine: Engine | None = None
         self._entered = 0
         """How many `async with` blocks are open; the last one to end closes."""
         self.jobs = Jobs(self._running, lambda: self.settings.tz)
         self.heartbeats = Heartbeats(self._running, lambda: self.settings.tz)
+        self.tokens = Tokens(self._running)
+
+    def _with_lanes(self, settings: Settings) -> Settings:
+        if not self._lanes:
+            return settings
+        lanes = MappingProxyType({**settings.lanes, **self._lanes})
+        return msgspec.structs.replace(settings, lanes=lanes)
 
     # Registering.
 
@@ -144,25 +117,21 @@ class Headway:
     ) -> Callable[[SomeFunction], SomeFunction]:
         """Register a function, async or plain, as an agent. It gets a `Turn` and returns its reply."""
         checked = agent_name(name)
-        settings = _agent_settings(self.settings.agents.get(checked, AgentSettings()), options)
+        said = agent_options(options)
 
         def register(function: SomeFunction) -> SomeFunction:
-            self.add_agent(checked, build_runner(function), settings)
+            self._add_agent(checked, build_runner(function), said)
             return function
 
         return register
 
     def remote_agent(self, name: str, **options: Unpack[AgentOptions]) -> None:
         """An agent that work can be sent to from here, while only other nodes run it."""
-        checked = agent_name(name)
-        settings = _agent_settings(self.settings.agents.get(checked, AgentSettings()), options)
-        self.add_agent(checked, None, settings)
+        self._add_agent(name, None, agent_options(options))
 
     def commands(self, name: str = "command", **options: Unpack[AgentOptions]) -> None:
         """Register the agent that runs the commands of jobs. Who can add jobs can then run commands here."""
-        checked = agent_name(name)
-        settings = _agent_settings(self.settings.agents.get(checked, AgentSettings()), options)
-        self.add_agent(checked, build_command_runner(), settings)
+        self._add_agent(name, build_command_runner(), agent_options(options))
 
     def channel(self, name: str) -> Callable[[SomeChannel], SomeChannel]:
         """Register a function that delivers: replies to messages with this route come to it from the outbox.
@@ -182,14 +151,14 @@ class Headway:
     def add_channel(self, name: str, channel: Channel | Sends) -> None:
         """Register a channel that also shows typing, such as those of `headway.channels`."""
         check_option("lane", name)
-        self._channels[name] = channel
+        self._registry.channels[name] = channel
         if self._engine is not None:
             self._engine.add_channel(name, channel)
 
     def remote_channel(self, name: str) -> None:
         """A channel that only other nodes deliver to: replies for it go into the outbox here."""
         check_option("lane", name)
-        self._channels[name] = None
+        self._registry.channels[name] = None
         if self._engine is not None:
             self._engine.add_channel(name, None)
 
@@ -240,7 +209,7 @@ class Headway:
                 self.function(asked)(function)
                 fields["function"] = asked
             check_job(fields, self.settings.tz)
-            self._declared.append(fields)
+            self._registry.jobs.append(fields)
             return function
 
         return declare
@@ -250,11 +219,7 @@ class Headway:
         check_option("session", name)
 
         def register(function: SomeJobFunction) -> SomeJobFunction:
-            if not callable(function):
-                raise InvalidInput("function", function, "a function without arguments")
-            if name in self._functions:
-                raise InvalidInput("function", name, "a name that is not taken yet")
-            self._functions[name] = function
+            self._registry.add_function(name, function)
             if self._engine is not None:
                 self._engine.add_function(name, function)
             return function
@@ -264,7 +229,8 @@ class Headway:
     def heartbeat(self, agent: str, **options: Unpack[HeartbeatOptions]) -> None:
         """Wake an agent from time to time to look after its checklist; it says only what is worth it (H-1)."""
         self._not_yet_started("heartbeat")
-        self._heartbeats[agent_name(agent)] = read_heartbeat(options, self.settings.tz)
+        settings = read_heartbeat(options, self.settings.tz)
+        self._registry.heartbeats[agent_name(agent)] = settings
 
     def _not_yet_started(self, what: str) -> None:
         if self._engine is not None:
@@ -275,27 +241,27 @@ class Headway:
         self, name: str, runner: Runner | None, settings: AgentSettings | None = None
     ) -> None:
         """Register any runner as an agent; without one, it runs on other nodes only."""
-        checked = agent_name(name)
-        if checked in self._agents:
-            raise InvalidInput("agent", name, "a name that is not taken yet")
-        settings = settings or self.settings.agents.get(checked, AgentSettings())
-        self._agents[checked] = (runner, settings)
+        self._add_agent(name, runner, settings or {})
+
+    def _add_agent(self, name: str, runner: Runner | None, said: Said) -> None:
+        checked = self._registry.add_agent(name, runner, said)
         if self._engine is not None:
+            settings = self._registry.settings_of(checked, self.settings)
             self._engine.register(checked, runner, settings)
 
     def before(self, hook: SomeHook) -> SomeHook:
         """Call this just before each attempt: it may change the turn, or raise `Refuse` (S-11)."""
-        self._before.append(hook)
+        self._registry.before.append(hook)
         return hook
 
     def on_wait(self, callback: SomeCallback) -> SomeCallback:
         """Call this when a run starts that had to wait long (L-7)."""
-        self._on_wait.append(callback)
+        self._registry.on_wait.append(callback)
         return callback
 
     def token_estimate(self, estimate: SomeEstimate) -> SomeEstimate:
         """Ask this for (tokens, context window) of a session before it runs more than one at once (S-2)."""
-        self._estimate = estimate
+        self._registry.estimate = estimate
         if self._engine is not None:
             self._engine.set_estimate(estimate)
         return estimate
@@ -328,7 +294,8 @@ class Headway:
     @property
     def agents(self) -> tuple[str, ...]:
         """The agents that run here."""
-        return tuple(name for name, (runner, _) in self._agents.items() if runner is not None)
+        agents = self._registry.agents
+        return tuple(name for name, agent in agents.items() if agent.runner is not None)
 
     @property
     def node(self) -> int:
@@ -344,31 +311,14 @@ class Headway:
         if self._engine is not None:
             return
         engine = build_engine(self._store, self.settings, self._clock, self._name)
-        for name, (runner, settings) in self._agents.items():
-            engine.register(name, runner, settings)
-        for channel, function in self._channels.items():
-            engine.add_channel(channel, function)
-        engine.attempts.before = self._before
-        engine.callbacks.on_wait = self._on_wait
-        if self._estimate is not None:
-            engine.set_estimate(self._estimate)
-        for called, given in self._functions.items():
-            engine.add_function(called, given)
-        engine.looks.run_command = gate_command
+        self._registry.equip(engine, self.settings)
         await engine.start()
         self._engine = engine
         try:
-            await self._declare_all(engine)
+            await self._registry.declare(engine, self.settings.tz)
         except BaseException:
             await self.close(0)
             raise
-
-    async def _declare_all(self, engine: Engine) -> None:
-        """What the program says about time is in the store, whichever node was first."""
-        for fields in self._declared:
-            await engine.jobs.declare(fields, self.settings.tz)
-        for agent, settings in self._heartbeats.items():
-            await engine.jobs.declare_heartbeat(agent, settings)
 
     async def drain(self, grace: Duration | None = None) -> None:
         """Refuse new work, let running work finish within the grace, cut the rest (L-5)."""
@@ -417,13 +367,23 @@ class Headway:
         assert isinstance(asked, Coroutine)
         return await asked
 
+    async def submit_all(
+        self, agent: str, requests: Sequence[Mapping[str, object]], *, atomic: bool = False
+    ) -> tuple[Handle | HeadwayError, ...]:
+        """Ask for many runs of one agent at once: each request has a `text` or a `task`, and options of `submit`.
+
+        One that is refused has its error in its place; what is wrong in it is named as `tasks[2].deadline`. With
+        `atomic` all are taken or none: then the first error is raised (T-5).
+        """
+        return await batch.submit_all(self.engine, agent, requests, atomic=atomic)
+
     async def cancel(self, run: str | Handle) -> Stopped:
         """Cancel one run and all that it started."""
-        return await self.engine.cancel(_id(run))
+        return await self.engine.cancel(run_id(run))
 
     async def stop(self, session: str) -> Stopped:
         """`/stop`: cancel the session's oldest running turn."""
-        return await self.engine.stop(_session(session))
+        return await self.engine.stop(session_key(session))
 
     async def stop_all(
         self,
@@ -434,11 +394,9 @@ class Headway:
         route: Route | None = None,
     ) -> Stopped:
         """`/stopall`: end all of the session; messages sent before this arrive too late."""
-        for name, value in (("sent_at", sent_at), ("message_id", message_id), ("route", route)):
-            if value is not None:
-                check_option(name, value)
+        _check_message(sent_at, message_id, route)
         return await self.engine.stop_all(
-            _session(session),
+            session_key(session),
             sent_at=None if sent_at is None else instant_of(sent_at, "sent_at"),
             message_id=message_id,
             route=route,
@@ -457,63 +415,65 @@ class Headway:
 
         A `/queue` that cannot be understood is answered with what is allowed.
         """
-        key = _session(session)
         if not isinstance(text, str):
             raise InvalidInput("text", text, "a string")
-        if route is not None:
-            check_option("route", route)
-        try:
-            command = commands.parse(text)
-        except InvalidInput as wrong:
-            return str(wrong)
-        match command:
-            case None:
-                return None
-            case commands.StopOne():
-                return str(await self.stop(session))
-            case commands.StopEverything():
-                stopped = await self.stop_all(
-                    session, sent_at=sent_at, message_id=message_id, route=route
-                )
-                return str(stopped)
-            case commands.QueueStatus():
-                return await self.engine.queue_status(key, route)
-            case commands.QueueClear():
-                return f"{await self.engine.clear_session(key)} waiting cleared"
-            case commands.QueueReset():
-                await self.engine.configure(key, None)
-                return "queue options reset"
-            case commands.QueueSet(options):
-                await self.engine.configure(key, options, change=True)
-                return await self.engine.queue_status(key, route)
-            case other:
-                assert_never(other)
+        _check_message(sent_at, message_id, route)
+        return await chat.carry_out(
+            self.engine,
+            session_key(session),
+            text,
+            sent_at=None if sent_at is None else instant_of(sent_at, "sent_at"),
+            message_id=message_id,
+            route=route,
+        )
 
     async def set_queue(self, session: str, **options: Unpack[QueueChoices]) -> None:
         """Give one session its own queue options; with none, it follows the wider settings again."""
         checked: QueueOptions | None = queue_options(options) if options else None
-        await self.engine.configure(_session(session), checked)
+        await self.engine.configure(session_key(session), checked)
+
+    async def change_queue(self, session: str, **options: Unpack[QueueChoices]) -> None:
+        """Change some of a session's own queue options; those not named stay as they are."""
+        await self.engine.configure(session_key(session), queue_options(options), change=True)
 
     # Lanes and limits, live.
 
     def set_lane(self, name: str, width: int | LaneSettings) -> None:
         """Make a lane or change its width, at once; 0 pauses it (L-1, L-2)."""
         checked = lane_settings(f"lanes.{name}", width)
-        self.engine.set_lane(_lane(name), width if isinstance(width, int) else checked)
+        self.engine.set_lane(lane_name(name), width if isinstance(width, int) else checked)
 
     def clear_lane(self, name: str) -> int:
         """End all that waits in a lane; what runs goes on (L-5). Answers how many ended."""
-        return self.engine.clear_lane(_lane(name))
+        return self.engine.clear_lane(lane_name(name))
+
+    def pause_lane(self, name: str) -> None:
+        """Start nothing in a lane any more; what runs in it goes on."""
+        self.engine.pause_lane(lane_name(name))
+
+    def resume_lane(self, name: str) -> None:
+        """Start again what waits in a paused lane, as many at once as before."""
+        self.engine.resume_lane(lane_name(name))
 
     def set_limits(self, **limits: Unpack[LimitChoices]) -> None:
         """Change the limits for tasks; those not named stay as they are (F-1)."""
-        known = Limits.__struct_fields__
-        for name, value in limits.items():
-            if name not in known:
-                raise UnknownOption(name, known)
-            whole_number(0, 1_000_000)(value, name)
-        current = self.engine.kernel.stage.floor.limits
-        self.engine.set_limits(msgspec.structs.replace(current, **limits))
+        check_limits(limits)
+        self.engine.set_limits(msgspec.structs.replace(self.engine.limits, **limits))
+
+    def reload(self, settings: Settings) -> Reloaded:
+        """Apply what differs from the settings so far, and nothing else (F-1, O-1).
+
+        What was changed by hand since stays, unless its setting is another one now; what code said about agents
+        and lanes wins. Answers what has changed, and what needs a new start of the program. Before the start it
+        changes what the start will find.
+        """
+        settings = self._with_lanes(check_settings(settings))
+        zone_name(settings.tz, "settings.tz")
+        old, self.settings = self.settings, settings
+        if self._engine is None:
+            return Reloaded(tuple(sorted(reloading.differences(old, settings))))
+        self.settings, reloaded = reloading.apply(self._engine, self._registry, old, settings)
+        return reloaded
 
     # Reading.
 
@@ -525,24 +485,62 @@ class Headway:
         """Every session that has work here."""
         return {session.key: session for session in self.engine.sessions()}
 
+    async def session(self, key: str) -> SessionView:
+        """One session as it is now, whichever node decides for it; an idle one is empty."""
+        return await self.engine.session(session_key(key))
+
+    async def clear_session(self, key: str) -> int:
+        """End all that waits in a session; what runs goes on. Answers how many ended."""
+        return await self.engine.clear_session(session_key(key))
+
+    def stats(self) -> Stats:
+        """What this node is at, in numbers. Cheap: for a look each second, and for metrics."""
+        return self.engine.stats()
+
+    @property
+    def draining(self) -> bool:
+        """Whether new work is refused because this node is about to end or to restart."""
+        return self.engine.draining
+
+    @property
+    def store_away(self) -> str | None:
+        """Why the store cannot be used just now; None: it can."""
+        return self.engine.store_away
+
+    async def position(self, run: str | Handle) -> int | None:
+        """How many runs of its lane start before this one, if nothing else arrives (T-5).
+
+        0: it is next, or runs. None: it has ended, or is not this node's.
+        """
+        return await self.engine.position(run_id(run))
+
     async def runs(
         self,
         *,
         agent: str | None = None,
         session: str | None = None,
         state: State | str | None = None,
+        source: Source | str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> RunPage:
         """Runs, newest first, a page at a time."""
         if state is not None and state not in tuple(State):
             raise UnknownName("state", str(state), State)
+        if source is not None and source not in tuple(Source):
+            raise UnknownName("source", str(source), Source)
         for name, value in (("agent", agent), ("session", session), ("cursor", cursor)):
-            if value is not None and not isinstance(value, str):
-                raise InvalidInput(name, value, "a text")
+            check_sought(name, value)
         whole_number(1, 1000)(limit, "limit")
-        checked = None if state is None else State(state)
-        return await self.engine.runs(RunQuery(agent, session, checked, limit, cursor))
+        query = RunQuery(
+            agent,
+            session,
+            None if state is None else State(state),
+            limit,
+            cursor,
+            source=None if source is None else Source(source),
+        )
+        return await self.engine.runs(query)
 
     async def nodes(self) -> tuple[NodeView, ...]:
         """All nodes that share this store, also those that have ended."""
@@ -557,20 +555,22 @@ class Headway:
         cursor: str | None = None,
     ) -> LetterPage:
         """What is in the outbox: what was given up or, with `dead=False`, what still waits. The oldest first."""
+        check_sought("channel", channel)
+        check_sought("cursor", cursor)
         whole_number(1, 1000)(limit, "limit")
         return await self.engine.letters(LetterQuery(dead, channel, limit, cursor))
 
     async def retry_letter(self, delivery: str) -> bool:
         """Deliver a dead letter after all. False: there is none of this id."""
-        return await self.engine.retry_letter(delivery)
+        return is_whole(delivery) and await self.engine.retry_letter(delivery)
 
     async def run(self, run: str | Handle) -> RunView:
         """One run as it is now."""
-        return await self.engine.find(_id(run))
+        return await self.engine.find(run_id(run))
 
     async def why(self, run: str | Handle) -> Why:
         """Why a run waits: the rule that holds it, its place in line, and an estimate (X-1)."""
-        return await self.engine.why(_id(run))
+        return await self.engine.why(run_id(run))
 
     def events(self, keep: int = 10_000) -> Listener:
         """Everything that happens from now on: `async for event in hw.events()`."""
@@ -588,34 +588,7 @@ class Headway:
         return self._engine
 
 
-def _session(key: str) -> SessionKey:
-    check_option("session", key)
-    return SessionKey(key)
-
-
-def _lane(name: str) -> LaneName:
-    check_option("lane", name)
-    return LaneName(name)
-
-
-def _id(run: str | Handle) -> RunId:
-    if isinstance(run, Handle):
-        return run.id
-    if not isinstance(run, str):
-        raise InvalidInput("run", run, "the id of a run, or its handle")
-    return RunId(run)
-
-
-def _agent_settings(settings: AgentSettings, options: Mapping[str, object]) -> AgentSettings:
-    """The agent's settings with everything that the options say."""
-    said: dict[str, object] = {}
-    for name, value in options.items():
-        check = AGENT_CHECKS.get(name)
-        if check is None:
-            raise UnknownOption(name, AGENT_CHECKS)
+def _check_message(sent_at: datetime | None, message_id: str | None, route: Route | None) -> None:
+    for name, value in (("sent_at", sent_at), ("message_id", message_id), ("route", route)):
         if value is not None:
-            said[name] = check(value, name)
-    budget = {name: said.pop(name) for name in Budget.__struct_fields__ if name in said}
-    if budget:
-        said["budget"] = msgspec.structs.replace(settings.budget, **budget)
-    return msgspec.structs.replace(settings, **said)
+            check_option(name, value)

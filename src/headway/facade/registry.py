@@ -1,0 +1,88 @@
+"""What was registered: kept from before the first start to after the last, and given to each engine."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from headway.core.request import agent_name
+from headway.facade.options import agent_settings
+from headway.model.errors import InvalidInput
+from headway.model.heartbeat import HeartbeatSettings
+from headway.model.run import AgentName
+from headway.model.settings import AgentSettings, Settings
+from headway.ports import Channel
+from headway.runtime.attempts import Hook
+from headway.runtime.callbacks import TokenEstimate, WaitCallback
+from headway.runtime.courier import Sends
+from headway.runtime.engine import Engine
+from headway.turn import Runner
+from headway.wiring import gate_command
+
+JobFunction: TypeAlias = Callable[[], object]
+
+Said: TypeAlias = AgentSettings | Mapping[str, object]
+"""What code says about an agent: whole settings, or some options over those that the settings give it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An agent: what executes it, if that is here, and what code said about it."""
+
+    runner: Runner | None
+    said: Said
+
+
+class Registry:
+    """Agents, channels, functions, hooks, and what is declared about time."""
+
+    def __init__(self) -> None:
+        self.agents: dict[AgentName, Registered] = {}
+        self.channels: dict[str, Channel | Sends | None] = {}
+        self.functions: dict[str, JobFunction] = {}
+        self.jobs: list[dict[str, object]] = []
+        self.heartbeats: dict[AgentName, HeartbeatSettings] = {}
+        self.before: list[Hook] = []
+        self.on_wait: list[WaitCallback] = []
+        self.estimate: TokenEstimate | None = None
+
+    def add_agent(self, name: str, runner: Runner | None, said: Said) -> AgentName:
+        checked = agent_name(name)
+        if checked in self.agents:
+            raise InvalidInput("agent", name, "a name that is not taken yet")
+        self.agents[checked] = Registered(runner, said)
+        return checked
+
+    def settings_of(self, name: AgentName, settings: Settings) -> AgentSettings:
+        """What an agent goes by: what code says of it wins over the settings."""
+        said = self.agents[name].said
+        if isinstance(said, AgentSettings):
+            return said
+        return agent_settings(settings.agents.get(name, AgentSettings()), said)
+
+    def add_function(self, name: str, function: JobFunction) -> None:
+        if not callable(function):
+            raise InvalidInput("function", function, "a function without arguments")
+        if name in self.functions:
+            raise InvalidInput("function", name, "a name that is not taken yet")
+        self.functions[name] = function
+
+    def equip(self, engine: Engine, settings: Settings) -> None:
+        """Give an engine that has not started all that it needs to know."""
+        for name, agent in self.agents.items():
+            engine.register(name, agent.runner, self.settings_of(name, settings))
+        for channel, function in self.channels.items():
+            engine.add_channel(channel, function)
+        engine.attempts.before = self.before
+        engine.callbacks.on_wait = self.on_wait
+        if self.estimate is not None:
+            engine.set_estimate(self.estimate)
+        for called, given in self.functions.items():
+            engine.add_function(called, given)
+        engine.looks.run_command = gate_command
+
+    async def declare(self, engine: Engine, tz: str) -> None:
+        """What the program says about time is in the store, whichever node was first."""
+        for fields in self.jobs:
+            await engine.jobs.declare(fields, tz)
+        for agent, settings in self.heartbeats.items():
+            await engine.jobs.declare_heartbeat(agent, settings)
