@@ -1,0 +1,74 @@
+"""What is to be said on channels, as JSON."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from headway.model.places import Delivery
+from headway.model.time import instant_text
+from headway.wire.base import Answer, Limit, Moment, Request
+from headway.wire.names import LetterCursor, Name, Number
+from headway.wire.places import AttachmentAnswer, RouteAnswer, attachment_answers, route_answer
+
+LetterState = Literal["dead", "waiting"]
+
+
+class LettersQuery(Request, frozen=True, kw_only=True):
+    """Which deliveries to list."""
+
+    state: Annotated[LetterState, Meta(description="What was given up, or what still waits.")] = (
+        "dead"
+    )
+    channel: Name | None = None
+    limit: Limit = 100
+    cursor: LetterCursor | None = None
+
+
+class LetterPath(Request, frozen=True, kw_only=True):
+    """Which delivery."""
+
+    id: Name
+
+
+class LetterAnswer(Answer, frozen=True, kw_only=True):
+    """Something to be said on a channel: it waits, or was given up."""
+
+    id: Annotated[str, Meta(description="Stable: a channel that sees it twice can tell.")]
+    state: LetterState
+    route: RouteAnswer
+    text: str
+    attachments: tuple[AttachmentAnswer, ...]
+    run_id: str
+    session: str
+    tries: Number
+    first_at: Annotated[Moment, Meta(description="When it was first to be said.")]
+    error: Annotated[str, Meta(description="Why the latest try failed.")]
+
+
+class LetterPage(Answer, frozen=True, kw_only=True):
+    """Deliveries, the oldest first."""
+
+    letters: tuple[LetterAnswer, ...]
+    cursor: LetterCursor | None = None
+
+
+class LetterRetried(Answer, frozen=True, kw_only=True):
+    """A dead letter that is due again, as if it were new."""
+
+    id: str
+    retried: Literal[True] = True
+
+
+def letter_answer(delivery: Delivery, state: LetterState) -> LetterAnswer:
+    return LetterAnswer(
+        id=delivery.id,
+        state=state,
+        route=route_answer(delivery.route),
+        text=delivery.text,
+        attachments=attachment_answers(delivery.attachments),
+        run_id=delivery.run_id,
+        session=delivery.session,
+        tries=delivery.tries,
+        first_at=instant_text(delivery.first_at),
+        error=delivery.error,
+    )
