@@ -16,14 +16,14 @@ unexport PYTHONPATH
 unexport PIP_USER
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit format docs bench soak clean
+.PHONY: help run test lint types layers unit format docs bench soak fuzz clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: $(VENV)/.run ## Set up, then run the demo (ARGS=--fast passes options on)
-	@$(BIN)/headway demo $(ARGS)
+run: $(VENV)/.run ## Set up, then serve the demo until Ctrl-C (ARGS="--port 9000" passes options on)
+	@$(BIN)/headway serve --demo $(ARGS)
 
 test: lint types layers unit ## Set up, then every check there is
 
@@ -57,6 +57,10 @@ soak: $(VENV)/.dev ## The long runs: 20,000 seeds, 100 kills, chaos over minutes
 	HEADWAY_KILL_ROUNDS=$${HEADWAY_KILL_ROUNDS:-100} HEADWAY_CHAOS_SECONDS=$${HEADWAY_CHAOS_SECONDS:-300} \
 	  $(BIN)/python -m pytest --timeout=0 tests/e2e $(ARGS)
 
+fuzz: $(VENV)/.dev ## Ask the HTTP API everything its document allows, and what it forbids, for minutes
+	HEADWAY_FUZZ_EXAMPLES=$${HEADWAY_FUZZ_EXAMPLES:-100} \
+	  $(BIN)/python -m pytest --timeout=0 tests/unit/gateway/test_schema_fuzz.py $(ARGS)
+
 clean: ## Remove the environment and everything tools left behind
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -70,7 +74,7 @@ $(BIN)/python:
 
 # Running needs little, so it is ready soon; what checks need comes with the first check.
 $(VENV)/.run: pyproject.toml constraints.txt $(BIN)/python
-	@$(PIP) --editable '.[fast]'
+	@$(PIP) --editable '.[fast,server]'
 	@touch $@
 
 # The schedulers that Headway is measured beside are many packages; only benches need them.

@@ -68,7 +68,7 @@ def worker(
     if agents is None and commands_as is None:
         raise typer.BadParameter("say which agents to run, or --commands", param_hint="'--agents'")
     _log_to_stderr()
-    _never_die_of_usr1()
+    never_die_of("SIGUSR1")
     with errors_told():
         headway = agents_of(agents, commands_as)
         if store is not None:
@@ -89,9 +89,10 @@ def _log_to_stderr() -> None:
     logging.getLogger("headway").addHandler(handler)
 
 
-def _never_die_of_usr1() -> None:
-    """A wish to restart that comes before the node is ready, or after it has ended, means nothing."""
+def never_die_of(*names: str) -> None:
+    """A wish that comes before the node is ready, or after it has ended, means nothing."""
     import signal
 
-    if hasattr(signal, "SIGUSR1"):
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    for name in names:
+        if (number := getattr(signal, name, None)) is not None:
+            signal.signal(number, signal.SIG_IGN)

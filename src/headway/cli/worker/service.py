@@ -2,10 +2,12 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
-from headway.cli.options import without_password
+from headway.config.secrets import without_password
 from headway.facade import Headway
 from headway.model.errors import NotRunning, Unavailable
 from headway.model.time import SECOND, Span, as_timedelta, span_text
@@ -15,20 +17,54 @@ TELLING_WITHIN: Span = 2 * SECOND
 """How long a worker that is in a hurry waits for a store that is away, once its turns have returned."""
 
 
+class Front(Protocol):
+    """What stands in front of a node and lets people ask it: it opens after the start and closes after the drain.
+
+    While the node drains it stays open, so that callers are told to come later instead of finding nobody (L-5).
+    """
+
+    closing: Span
+    """How much of the grace it needs for its own end."""
+
+    async def open(self) -> None: ...
+
+    async def ended(self) -> None:
+        """Wait until it was closed. Raises if it broke."""
+
+    async def close(self) -> None: ...
+
+    async def reload(self) -> None:
+        """Read the settings anew; whatever is wrong with them is told, not raised."""
+
+    def introduction(self) -> str:
+        """Where it listens and what it uses."""
+
+
 class Service:
-    """One node under signals: SIGTERM and SIGINT drain it, a second one cuts, SIGUSR1 restarts it in place."""
+    """One node under signals: SIGTERM and SIGINT drain it, a second one cuts, SIGUSR1 restarts it in place.
+
+    With something in front of it, SIGHUP reloads the settings. Without a grace of its own it has that of the
+    settings, as they are when it is needed.
+    """
 
     def __init__(
-        self, headway: Headway, grace: Span, say: Callable[[str], None] | None = None
+        self,
+        headway: Headway,
+        grace: Span | None = None,
+        say: Callable[[str], None] | None = None,
+        front: Front | None = None,
     ) -> None:
         self._headway = headway
-        self._grace = grace
-        self._say = say or _print
+        self._front = front
+        self._said_grace = grace
+        self._say = say or print_line
         self._stopping = asyncio.Event()
         self._hurried = asyncio.Event()
         self._restarting = asyncio.Event()
+        self._reloading = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         """A drain inside a restart would be undone by the restart's end."""
+        self._at_terminal = _has_terminal()
         self._broken: Exception | None = None
 
     async def serve(self) -> None:
@@ -36,10 +72,14 @@ class Service:
         headway = self._headway
         with self._signals():
             await headway.start()
-            self._say(self._introduction())
             try:
+                if self._front is not None:
+                    await self._front.open()
+                self._say(self._introduction())
                 await self._live()
             finally:
+                if self._front is not None:
+                    await self._front.close()
                 told = await self._close()
         if self._broken is not None:
             raise self._broken
@@ -60,13 +100,26 @@ class Service:
         if not self._stopping.is_set():
             self._restarting.set()
 
+    def reload(self) -> None:
+        """Read the settings anew."""
+        if _hung_up(self._at_terminal):
+            # Whoever had started it by hand has gone.
+            self.stop()
+        elif not self._stopping.is_set():
+            self._reloading.set()
+
     async def _live(self) -> None:
         async with asyncio.TaskGroup() as group:
             restarting = group.create_task(self._restart_when_asked())
             tasks = [
                 group.create_task(self._cut_when_hurried()),
-                group.create_task(self._watch()),
+                group.create_task(self._watch(self._headway.ended)),
             ]
+            if self._front is not None:
+                tasks += [
+                    group.create_task(self._watch(self._front.ended)),
+                    group.create_task(self._reload_when_asked(self._front)),
+                ]
             await self._stopping.wait()
             # A restart that waits for the store gives way: closing goes on from where it is.
             restarting.cancel()
@@ -91,6 +144,12 @@ class Service:
                     return
                 self._say(self._introduction())
 
+    async def _reload_when_asked(self, front: Front) -> None:
+        while True:
+            await self._reloading.wait()
+            self._reloading.clear()
+            await front.reload()
+
     async def _cut_when_hurried(self) -> None:
         await self._hurried.wait()
         running = self._running()
@@ -103,10 +162,10 @@ class Service:
         with suppress(NotRunning):
             await self._headway.drain(as_timedelta(grace))
 
-    async def _watch(self) -> None:
+    async def _watch(self, ended: Callable[[], Awaitable[None]]) -> None:
         """A node that broke does nothing any more: end, so that whoever watches this process starts another."""
         try:
-            await self._headway.ended()
+            await ended()
         except Exception as error:  # noqa: BLE001 - whatever broke the node ends this process with it
             self._broken = error
         else:
@@ -148,6 +207,13 @@ class Service:
             if running := self._running():
                 self._say(f"still waiting for {_turns(running)}, up to {span_text(left)}")
 
+    @property
+    def _grace(self) -> Span:
+        """How long turns may take. What is in front needs some of the whole for its own end."""
+        said = self._said_grace
+        grace = self._headway.settings.drain_grace if said is None else said
+        return grace if self._front is None else grace - min(self._front.closing, grace // 5)
+
     def _waiting_for(self) -> str:
         running = self._running()
         if not running:
@@ -158,6 +224,8 @@ class Service:
         return sum(lane.running for lane in self._headway.lanes().values())
 
     def _introduction(self) -> str:
+        if self._front is not None:
+            return self._front.introduction()
         headway = self._headway
         agents = ", ".join(sorted(headway.agents))
         return f"node {headway.node} ({headway.name}) runs {agents} on {without_password(headway.store)}"
@@ -168,6 +236,8 @@ class Service:
         loop = asyncio.get_running_loop()
         before: dict[signal.Signals, signal._HANDLER] = {}
         wishes = {"SIGTERM": self.stop, "SIGINT": self.stop, "SIGUSR1": self.restart}
+        if self._front is not None:
+            wishes["SIGHUP"] = self.reload
         for name, wish in wishes.items():
             number = getattr(signal, name, None)
             if number is None:
@@ -190,5 +260,16 @@ def _turns(count: int) -> str:
     return f"{count} running turn{'' if count == 1 else 's'}"
 
 
-def _print(line: str) -> None:
-    print(line, flush=True)
+def print_line(line: str) -> None:
+    """What a service says unless it is given another way."""
+    # A terminal that was closed must not keep a node from ending well.
+    with suppress(OSError):
+        print(line, flush=True)
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+
+
+def _hung_up(had_terminal: bool) -> bool:
+    return had_terminal and not _has_terminal()

@@ -1,0 +1,46 @@
+"""What a server says when it is ready: where it listens and what it uses."""
+
+from collections.abc import Sequence
+
+from headway.cli.jobs.options import COMMAND_AGENT
+from headway.cli.serve.addresses import is_local
+from headway.config import Config
+from headway.config.secrets import without_password
+from headway.facade import Headway
+from headway.wiring import MEMORY
+
+
+def introduction(headway: Headway, url: str, config: Config, tokens: int) -> Sequence[str]:
+    server = config.server
+    lanes = ", ".join(f"{name} {lane.width}" for name, lane in headway.lanes().items())
+    lines = [
+        f"headway listens on {url} (API: {url}/docs)",
+        f"  node    {headway.node} ({headway.name})",
+        f"  store   {_store(headway.store)}",
+        f"  agents  {', '.join(sorted(headway.agents)) or 'none here'}",
+        f"  lanes   {lanes}",
+        f"  access  {_access(server.host, tokens)}",
+    ]
+    if config.file:
+        lines.append(f"  config  {config.file}")
+    if server.log.file:
+        lines.append(f"  log     stderr and {server.log.file}")
+    if COMMAND_AGENT in headway.agents:
+        lines.append(
+            f"  note    agent {COMMAND_AGENT!r} runs the commands of jobs: "
+            "who may add jobs here runs programs as you (--no-commands)"
+        )
+    return lines
+
+
+def _store(url: str) -> str:
+    if url == MEMORY:
+        return "this process's memory: nothing is kept"
+    return without_password(url)
+
+
+def _access(host: str, tokens: int) -> str:
+    if tokens:
+        return f"{tokens} token{'' if tokens == 1 else 's'}"
+    where = "this machine only" if is_local(host) else "nobody but this machine"
+    return f"{where}, as there are no tokens (headway tokens create)"
