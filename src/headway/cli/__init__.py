@@ -9,12 +9,29 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.bench.command import bench
+from headway.cli.chat.command import chat
+from headway.cli.config import config
 from headway.cli.database import db
 from headway.cli.demo.command import demo
-from headway.cli.exits import EXIT_CODES
+from headway.cli.events import events
+from headway.cli.exits import EXIT_CODES, REPLY_EXIT_CODES
+from headway.cli.health import health, reload
 from headway.cli.heartbeat import heartbeat
 from headway.cli.jobs import jobs
+from headway.cli.lanes import lanes
+from headway.cli.logs import logs
 from headway.cli.nodes import nodes
+from headway.cli.outbox import outbox
+from headway.cli.run import run
+from headway.cli.runs import runs
+from headway.cli.send import send
+from headway.cli.serve.command import serve
+from headway.cli.sessions import sessions
+from headway.cli.stop import stop
+from headway.cli.tasks import tasks
+from headway.cli.tokens import tokens
+from headway.cli.top.command import top
 from headway.cli.worker.command import worker
 
 app = typer.Typer(
@@ -22,16 +39,37 @@ app = typer.Typer(
     help="The scheduler for AI agents: chats in order, runs on time, nothing lost.",
     epilog="New here? Run: headway demo",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command(epilog=EXIT_CODES)(worker)
-app.command(epilog=EXIT_CODES)(nodes)
-app.add_typer(jobs)
-app.add_typer(heartbeat)
-app.add_typer(db)
+_ASK = "Ask agents"
+_SEE = "See and steer a server"
+_RUN = "Run a server"
+
+app.command(rich_help_panel=_ASK, epilog=REPLY_EXIT_CODES)(run)
+app.command(rich_help_panel=_ASK, epilog=REPLY_EXIT_CODES)(send)
+app.command(rich_help_panel=_ASK, epilog=REPLY_EXIT_CODES)(chat)
+app.command(rich_help_panel=_ASK, epilog=EXIT_CODES)(stop)
+app.add_typer(runs, rich_help_panel=_ASK)
+app.add_typer(tasks, rich_help_panel=_ASK)
+app.add_typer(jobs, rich_help_panel=_ASK)
+app.add_typer(heartbeat, rich_help_panel=_ASK)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(top)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(events)
+app.add_typer(lanes, rich_help_panel=_SEE)
+app.add_typer(sessions, rich_help_panel=_SEE)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(nodes)
+app.add_typer(outbox, rich_help_panel=_SEE)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(health)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(reload)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(bench)
+app.command(rich_help_panel=_RUN)(demo)
+app.command(rich_help_panel=_RUN, epilog=EXIT_CODES)(serve)
+app.command(rich_help_panel=_RUN, epilog=EXIT_CODES)(worker)
+app.add_typer(tokens, rich_help_panel=_RUN)
+app.add_typer(config, rich_help_panel=_RUN)
+app.command(rich_help_panel=_RUN, epilog=EXIT_CODES)(logs)
+app.add_typer(db, rich_help_panel=_RUN)
 
 
 def _show_version(wanted: bool) -> None:

@@ -11,10 +11,15 @@ from headway.model.errors import HeadwayError, Refused, Unavailable
 BROKEN = 1
 REFUSED = 2
 UNAVAILABLE = 3
+NO_REPLY = 4
+INTERRUPTED = 130
 
 EXIT_CODES = (
     "Exit codes: 0 it went well, 1 Headway itself failed, 2 it cannot be done as it was asked, "
-    "3 not now: the store cannot be reached, try again."
+    "3 not now: the server or the store cannot be reached, try again."
+)
+REPLY_EXIT_CODES = (
+    f"{EXIT_CODES[:-1]}, 4 the run ended without a reply, 130 you stopped waiting; the run goes on."
 )
 
 

@@ -1,21 +1,33 @@
 """`headway nodes`: who shares the work of a store."""
 
-import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headway.cli.exits import errors_told
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import (
+    AsJson,
+    ServerUrl,
+    StoreInstead,
+    TokenText,
+    Watch,
+    place_of,
+)
 
 if TYPE_CHECKING:
-    from headway.model.views import NodeView
+    from headway.cli.options import Place
+    from headway.wire.nodes import NodePage
+
+_AT_ONCE = 1000
 
 
 def nodes(
-    store: StoreUrl,
+    *,
     ended: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    watch: Watch = False,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the nodes that share a store: since when, what they hold and run.
@@ -23,56 +35,57 @@ def nodes(
     A node that was killed reads as alive until another one has seen its
     lease run out.
     """
+    from headway.cli.answers import more, show
+    from headway.cli.asking import look
+    from headway.wire.nodes import NodesQuery
     from headway.wiring import run
 
     with errors_told():
-        found = [node for node in run(_read(store)) if ended or not node.ended]
-    print(_as_json(found) if as_json else _as_text(found))
+        place = place_of(server, token, store)
+    if place.store is not None:
+        with errors_told():
+            found = run(_stored(place, ended=ended))
+        show(found, nodes_table, json=as_json)
+        return
+    query = NodesQuery(all=ended, limit=_AT_ONCE)
+    page = look(
+        server,
+        token,
+        lambda client: client.server.nodes(query),
+        nodes_table,
+        json=as_json,
+        watch=watch,
+    )
+    if page is not None and not as_json:
+        more(page.cursor)
 
 
-async def _read(url: str) -> "Sequence[NodeView]":
+async def _stored(place: "Place", *, ended: bool) -> "NodePage":
     from headway.cli.opening import reading
+    from headway.wire.nodes import NodePage, node_answer
 
-    async with reading(url) as store:
-        return await store.nodes()
+    assert place.store is not None
+    async with reading(place.store) as store:
+        found = [node for node in await store.nodes() if ended or not node.ended]
+    newest = sorted(found, key=lambda node: -node.id)
+    return NodePage(nodes=tuple(map(node_answer, newest)))
 
 
-def _as_text(found: "Sequence[NodeView]") -> str:
+def nodes_table(page: "NodePage") -> str:
     from headway.cli.tables import table
-    from headway.model.time import instant_text
 
-    if not found:
+    if not page.nodes:
         return "no nodes"
     head = ("node", "name", "state", "since", "sessions", "running")
     rows = [
         (
-            str(node.id),
+            str(node.node),
             node.name,
-            node.ended or "alive",
-            instant_text(node.started_at),
+            node.state,
+            node.since,
             str(node.sessions),
             str(node.running),
         )
-        for node in found
+        for node in page.nodes
     ]
     return table(head, rows)
-
-
-def _as_json(found: "Sequence[NodeView]") -> str:
-    from headway.model.time import instant_text, span_text
-
-    return json.dumps(
-        [
-            {
-                "node": node.id,
-                "name": node.name,
-                "state": node.ended or "alive",
-                "since": instant_text(node.started_at),
-                "lease": span_text(node.lease),
-                "sessions": node.sessions,
-                "running": node.running,
-            }
-            for node in found
-        ],
-        indent=2,
-    )

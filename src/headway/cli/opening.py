@@ -1,13 +1,39 @@
-"""How a command gets at a store: to read it as it is, or to ask for something as a process that runs nothing."""
+"""How a command gets at what it asks: a server, or a store.
+
+A store is read as it is, or asked for something as a process that runs nothing.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headway.cli.options import Place
+    from headway.client import Client
     from headway.facade import Headway
     from headway.model.time import Instant
     from headway.ports import Store
+
+
+@asynccontextmanager
+async def calling(place: "Place") -> "AsyncIterator[Client]":
+    """A client of the server. Whether there is one shows with the first question."""
+    check_client()
+    from headway.client import Client
+
+    async with Client(place.server, place.token) as client:
+        yield client
+
+
+def check_client() -> None:
+    """The library needs none of what a client does; say what is missing in one line."""
+    from importlib.util import find_spec
+
+    from headway.model.errors import Refused
+
+    missing = [name for name in ("httpx", "websockets") if find_spec(name) is None]
+    if missing:
+        raise Refused(f"{', '.join(missing)} not installed: pip install 'headway[server]'")
 
 
 @asynccontextmanager

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from headway.cli import app
 
+NO_SERVER = "http://127.0.0.1:1"
+
 
 @dataclass(frozen=True)
 class Called:
@@ -32,7 +34,14 @@ class Shell:
 
     def __call__(self, *arguments: str, stdin: str | None = None, **environment: str) -> Called:
         """Run a command, however it ends."""
-        settings = {"HEADWAY_STORE": self.store, "COLUMNS": "200", "HEADWAY_TZ": "", **environment}
+        settings = {
+            "HEADWAY_STORE": self.store,
+            # Never the server that may run on this machine: nothing listens there.
+            "HEADWAY_SERVER": "" if self.store else NO_SERVER,
+            "COLUMNS": "200",
+            "HEADWAY_TZ": "",
+            **environment,
+        }
         result = CliRunner().invoke(app, arguments, input=stdin, env=settings)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

@@ -103,7 +103,10 @@ class TestStatus:
         assert " Asia/Tokyo (in " in support
         assert " UTC (in " in shell.ok("heartbeat", "status", "--tz", "UTC").lines[2]
         listed = shell.json("heartbeat", "status")
-        assert [part(listed, number, "agentId") for number in (0, 1)] == ["coder", "support"]
+        assert [part(listed, "heartbeats", number, "agentId") for number in (0, 1)] == [
+            "coder",
+            "support",
+        ]
         assert shell.ok("jobs", "list").out == "no jobs\n"
 
     def test_an_agent_that_is_asleep_says_until_when(self, shell: Shell) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from headway.cli.printing import print_all
 from tests.postgres import fresh_url
-from tests.unit.cli.calling import Shell, fields_of, part, shell, sqlite_shell
+from tests.unit.cli.calling import NO_SERVER, Shell, fields_of, part, shell, sqlite_shell
 from tests.unit.cli.running import headway
 from tests.unit.cli.working import wait_until, worker
 
@@ -132,7 +132,7 @@ class TestNext:
             ("@reboot", "no @reboot"),
             ("2020-01-01 09:00", "in the future"),
             ("tomorrow 9", "with am, pm or minutes"),
-            ("nonsense", "--store"),
+            ("nonsense", "no server answers"),
         ],
     )
     def test_c3_a_bad_expression_is_refused_with_what_to_do(
@@ -326,11 +326,15 @@ class TestAdd:
         ):
             assert "--store" in memory.refused(*command)
 
-    def test_the_store_must_be_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("HEADWAY_STORE", raising=False)
+    def test_o5_without_a_store_the_server_is_asked(self) -> None:
         called = Shell("")("jobs", "list")
-        assert called.code == 2
-        assert "--store" in called.err
+        assert (called.code, called.out) == (3, "")
+        assert called.err.startswith(f"headway: no server answers at {NO_SERVER}")
+        assert "headway serve" in called.err
+
+    def test_a_server_and_a_store_at_once_are_refused(self, shell: Shell) -> None:
+        err = shell.refused("jobs", "list", "--store", shell.store, "--server", NO_SERVER)
+        assert "--server" in err
 
 
 class TestList:
@@ -654,7 +658,7 @@ class TestBesideAWorker:
             assert "failed/error" in log.lines[1]
             assert "exit code 3: oops" in log.lines[1]
             failed = shared("jobs", "run", "bad", "--wait")
-            assert (failed.code, failed.out) == (1, "")
+            assert (failed.code, failed.out) == (4, "")
             assert "ended failed/error" in failed.err
             shared.ok("jobs", "add", "long", "--every", "1h", "--command", "sleep 600")
             for _ in range(2):

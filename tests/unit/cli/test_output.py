@@ -4,8 +4,8 @@ import pytest
 import typer
 
 from headway.cli.exits import errors_told, exit_code
-from headway.cli.options import without_password
 from headway.cli.tables import bytes_text, table
+from headway.config.secrets import without_password
 from headway.model.errors import (
     Draining,
     HeadwayError,

@@ -25,16 +25,24 @@ def asked(at: int, run: str, session: str, source: Source = Source.MESSAGE) -> E
 
 
 def started(at: int, run: str, session: str) -> Event:
-    return RunStarted(at, RunId(run), A, SessionKey(session), MAIN, 1)
+    return RunStarted(at, RunId(run), A, SessionKey(session), MAIN, 1, Source.MESSAGE)
 
 
 def done(at: int, run: str, session: str) -> Event:
-    return RunFinished(at, RunId(run), A, SessionKey(session), MAIN, 1, State.DONE)
+    return RunFinished(at, RunId(run), A, SessionKey(session), MAIN, 1, State.DONE, Source.MESSAGE)
 
 
 def merged_away(at: int, run: str, session: str) -> Event:
     return RunFinished(
-        at, RunId(run), A, SessionKey(session), MAIN, 0, State.CANCELLED, Reason.MERGED
+        at,
+        RunId(run),
+        A,
+        SessionKey(session),
+        MAIN,
+        0,
+        State.CANCELLED,
+        Source.MESSAGE,
+        Reason.MERGED,
     )
 
 
@@ -43,7 +51,7 @@ def set_aside(at: int, run: str, session: str) -> Event:
 
 
 def became(at: int, run: str, session: str, *parts: str) -> Event:
-    return RunsMerged(at, RunId(run), SessionKey(session), tuple(RunId(part) for part in parts))
+    return RunsMerged(at, RunId(run), A, SessionKey(session), tuple(RunId(part) for part in parts))
 
 
 def resized(at: int, width: int) -> Event:

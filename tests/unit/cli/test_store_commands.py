@@ -176,7 +176,7 @@ class TestNodes:
         self, store: str, folder: Path
     ) -> None:
         with running(folder, "--store", store, "--name", "red") as worker:
-            alive = json.loads(headway("nodes", "--store", store, "--json").stdout)
+            alive = json.loads(headway("nodes", "--store", store, "--json").stdout)["nodes"]
             assert [(node["name"], node["state"]) for node in alive] == [("red", "alive")]
             lines = headway("nodes", "--store", store).stdout.splitlines()
             assert lines[0].split() == ["node", "name", "state", "since", "sessions", "running"]
@@ -184,7 +184,7 @@ class TestNodes:
             worker.popen.send_signal(signal.SIGTERM)
             assert worker.popen.wait(TIMEOUT_S) == 0, worker.lines
         assert headway("nodes", "--store", store).stdout == "no nodes\n"
-        ended = json.loads(headway("nodes", "--store", store, "--all", "--json").stdout)
+        ended = json.loads(headway("nodes", "--store", store, "--all", "--json").stdout)["nodes"]
         assert [(node["name"], node["state"]) for node in ended] == [("red", "retired")]
 
 
@@ -222,8 +222,8 @@ class TestWorker:
             worker.popen.send_signal(signal.SIGUSR1)
             worker.wait_for("restarting in place: nothing runs")
             worker.wait_for("node 2 (red) runs support")
-            nodes = json.loads(headway("nodes", "--store", store, "--all", "--json").stdout)
-            assert [node["state"] for node in nodes] == ["retired", "alive"]
+            told = json.loads(headway("nodes", "--store", store, "--all", "--json").stdout)
+            assert [node["state"] for node in told["nodes"]] == ["alive", "retired"]
 
     def test_d2_a_second_owner_of_a_file_is_refused(self, folder: Path) -> None:
         store = f"sqlite:///{folder}/work.db"

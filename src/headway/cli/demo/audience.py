@@ -13,7 +13,7 @@ from headway.cli.demo.scene import Scene
 
 _FRAME_SIZE = (88, 24)
 
-_SVG = """\
+SVG_FORMAT = """\
 <svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <title>A moment of headway demo: lanes, chats, and what happened</title>
 <style>
@@ -131,7 +131,7 @@ class Photographer:
         )
         console.print(Picture(self._best))
         console.print()
-        return console.export_svg(title="headway demo", code_format=_SVG, unique_id="headway-demo")
+        return console.export_svg(title="headway demo", code_format=SVG_FORMAT, unique_id="headway-demo")
 
     def save(self, path: Path) -> None:
         path.write_text(self.svg(), encoding="utf-8")

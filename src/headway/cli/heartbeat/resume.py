@@ -5,24 +5,31 @@ from typing import TYPE_CHECKING
 from headway.cli.exits import errors_told
 from headway.cli.heartbeat.options import Agent
 from headway.cli.heartbeat.status import tell
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 
 if TYPE_CHECKING:
-    from headway.model.views import JobView
+    from headway.cli.options import Place
+    from headway.wire.heartbeats import HeartbeatAnswer
 
 
-def resume(agent: Agent, *, store: StoreUrl, as_json: AsJson = False) -> None:
+def resume(
+    agent: Agent,
+    *,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
+    as_json: AsJson = False,
+) -> None:
     """Let a paused heartbeat go on."""
     from headway.wiring import run
 
     with errors_told():
-        view, checklist = run(_resume(store, agent))
-    tell(view, checklist, as_json=as_json)
+        found, checklist = run(_resume(place_of(server, token, store), agent))
+    tell(found, checklist, as_json=as_json)
 
 
-async def _resume(url: str, agent: str) -> "tuple[JobView, str | None]":
-    from headway.cli.opening import asking
+async def _resume(place: "Place", agent: str) -> "tuple[HeartbeatAnswer, str | None]":
+    from headway.cli.heartbeat.boards import heartbeats_changed
 
-    async with asking(url) as headway:
-        view = await headway.heartbeats.resume(agent)
-        return view, await headway.heartbeats.checklist(agent)
+    async with heartbeats_changed(place) as heartbeats:
+        return await heartbeats.resume(agent), await heartbeats.checklist(agent)

@@ -1,6 +1,6 @@
 """`headway heartbeat set`: give an agent a heartbeat."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,17 +8,19 @@ from headway.cli.exits import errors_told
 from headway.cli.heartbeat.options import Agent
 from headway.cli.heartbeat.status import tell
 from headway.cli.jobs.options import route_of
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 
 if TYPE_CHECKING:
-    from headway.heartbeats import HeartbeatOptions
-    from headway.model.views import JobView
+    from headway.cli.options import Place
+    from headway.wire.heartbeats import HeartbeatAnswer
 
 
 def set_heartbeat(
     agent: Agent,
     *,
-    store: StoreUrl,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     every: Annotated[
         str | None, typer.Option(metavar="DURATION", help="How often it is woken (30m).")
     ] = None,
@@ -89,13 +91,14 @@ def set_heartbeat(
             "timeout": timeout,
         }
         said = {name: value for name, value in options.items() if value is not None}
-        view, text = run(_set(store, agent, said))
-    tell(view, text, as_json=as_json)
+        found, text = run(_set(place_of(server, token, store), agent, said))
+    tell(found, text, as_json=as_json)
 
 
-async def _set(url: str, agent: str, options: dict[str, object]) -> "tuple[JobView, str | None]":
-    from headway.cli.opening import asking
+async def _set(
+    place: "Place", agent: str, options: dict[str, object]
+) -> "tuple[HeartbeatAnswer, str | None]":
+    from headway.cli.heartbeat.boards import heartbeats_changed
 
-    async with asking(url) as headway:
-        view = await headway.heartbeats.set(agent, **cast("HeartbeatOptions", options))
-        return view, await headway.heartbeats.checklist(agent)
+    async with heartbeats_changed(place) as heartbeats:
+        return await heartbeats.set(agent, options), await heartbeats.checklist(agent)

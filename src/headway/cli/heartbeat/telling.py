@@ -1,17 +1,9 @@
-"""Heartbeats, as text for people and as JSON for programs."""
+"""Heartbeats, as text for people."""
 
 from collections.abc import Sequence
 
-from headway.cli.jobs.telling import (
-    NOTHING,
-    lines_of,
-    moment,
-    next_text,
-    one_line,
-    route_text,
-    state_json,
-    state_text,
-)
+from headway.cli.answers import NOTHING, lines_of, one_line
+from headway.cli.jobs.telling import next_text, route_text, state_text
 from headway.cli.tables import table
 from headway.core.heartbeat import has_content, in_hours, next_in_hours
 from headway.core.spoken import show_time
@@ -20,11 +12,8 @@ from headway.model.hours import ActiveHours
 from headway.model.run import Route
 from headway.model.time import Instant, span_text
 from headway.model.views import JobView
-
-
-def settings_of(view: JobView) -> HeartbeatSettings:
-    assert view.job.heartbeat is not None
-    return view.job.heartbeat
+from headway.wire.heartbeats import hours_text as times_text
+from headway.wire.heartbeats import settings_of
 
 
 def heartbeats_table(views: Sequence[JobView], now: Instant, zone: str | None) -> str:
@@ -79,38 +68,12 @@ def heartbeat_lines(view: JobView, checklist: str | None, now: Instant, zone: st
     return lines_of(rows)
 
 
-def heartbeat_json(view: JobView) -> dict[str, object]:
-    settings = settings_of(view)
-    hours, target = settings.hours, settings.target
-    return {
-        "agentId": view.agent,
-        "id": view.id,
-        "enabled": view.enabled,
-        "every": span_text(settings.interval),
-        "hours": None if hours is None else {"hours": _times(hours), "tz": hours.zone},
-        "target": route_json(target) if isinstance(target, Route) else target,
-        "checklist": settings.checklist or None,
-        "prompt": settings.prompt or None,
-        "session": settings.session,
-        "lane": settings.lane,
-        "timeout": None if settings.timeout is None else span_text(settings.timeout),
-        "ackMaxChars": settings.ack_max_chars,
-        "createdAt": moment(view.job.created_at),
-        "state": state_json(view),
-    }
-
-
-def route_json(route: Route) -> dict[str, str]:
-    parts = {"to": route.peer, "thread": route.thread, "account": route.account}
-    return {"channel": route.channel, **{key: part for key, part in parts.items() if part}}
-
-
 def target_text(target: Route | str) -> str:
     return one_line(route_text(target)) if isinstance(target, Route) else target
 
 
 def hours_text(hours: ActiveHours | None) -> str:
-    return NOTHING if hours is None else f"{_times(hours)} {hours.zone}"
+    return NOTHING if hours is None else f"{times_text(hours)} {hours.zone}"
 
 
 def checklist_text(settings: HeartbeatSettings, checklist: str | None) -> str:
@@ -123,7 +86,3 @@ def checklist_text(settings: HeartbeatSettings, checklist: str | None) -> str:
         return f"{where}: nothing is on it, so the agent is not woken"
     lines = len(checklist.strip().splitlines())
     return f"{where}: {lines} line{'' if lines == 1 else 's'}"
-
-
-def _times(hours: ActiveHours) -> str:
-    return "-".join(f"{at // 60:02}:{at % 60:02}" for at in (hours.start, hours.end))

@@ -1,13 +1,14 @@
 """`headway jobs`: durable rules that make runs over time, handled by people. One file per command.
 
-What only reads opens the store as it is and writes nothing; what changes something does it as a process that runs
-nothing, beside the nodes that do. `options` says what can be said about a job, `finding` which job is meant,
-`telling` how a job reads. If this room is wrong, a person pauses, removes or misreads a job that is not the one.
+A server is asked, or a store if one is named: `boards` makes both alike. Of a store, what only reads opens it as
+it is and writes nothing; what changes something does it as a process that runs nothing, beside the nodes that do.
+`options` says what can be said about a job, `finding` which job is meant, `telling` how a job reads. If this room
+is wrong, a person pauses, removes or misreads a job that is not the one.
 """
 
 import typer
 
-from headway.cli.exits import EXIT_CODES
+from headway.cli.exits import EXIT_CODES, REPLY_EXIT_CODES
 from headway.cli.jobs.add import add
 from headway.cli.jobs.edit import edit
 from headway.cli.jobs.export import export
@@ -18,7 +19,7 @@ from headway.cli.jobs.next import next_firings
 from headway.cli.jobs.pause import pause
 from headway.cli.jobs.resume import resume
 from headway.cli.jobs.rm import rm
-from headway.cli.jobs.run import RUN_EXIT_CODES, run_job
+from headway.cli.jobs.run import run_job
 from headway.cli.jobs.show import show
 
 jobs = typer.Typer(
@@ -33,7 +34,7 @@ jobs.command("show", epilog=EXIT_CODES)(show)
 jobs.command("edit", epilog=EXIT_CODES)(edit)
 jobs.command("pause", epilog=EXIT_CODES)(pause)
 jobs.command("resume", epilog=EXIT_CODES)(resume)
-jobs.command("run", epilog=RUN_EXIT_CODES)(run_job)
+jobs.command("run", epilog=REPLY_EXIT_CODES)(run_job)
 jobs.command("rm", epilog=EXIT_CODES)(rm)
 jobs.command("log", epilog=EXIT_CODES)(log)
 jobs.command("next", epilog=EXIT_CODES)(next_firings)

@@ -1,23 +1,25 @@
 """`headway jobs add`: a new job."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headway.cli.exits import errors_told
 from headway.cli.jobs import options
 from headway.cli.jobs.show import tell
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 
 if TYPE_CHECKING:
-    from headway.jobs import JobFields
-    from headway.model.views import JobView
+    from headway.cli.options import Place
+    from headway.wire.jobs import JobAnswer
 
 
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Unique among the agent's jobs.")],
     *,
-    store: StoreUrl,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     agent: Annotated[
         str | None,
         typer.Option(help=f"Who is asked; with --command {options.COMMAND_AGENT!r} unless said."),
@@ -85,12 +87,12 @@ def add(
         }
         said = {field: value for field, value in fields.items() if value is not None}
         asked = agent or (options.COMMAND_AGENT if command is not None else "")
-        view = run(_add(store, name, asked, said))
-    tell(view, as_json=as_json)
+        added = run(_add(place_of(server, token, store), name, asked, said))
+    tell(added, as_json=as_json)
 
 
-async def _add(url: str, name: str, agent: str, fields: dict[str, object]) -> "JobView":
-    from headway.cli.opening import asking
+async def _add(place: "Place", name: str, agent: str, fields: dict[str, object]) -> "JobAnswer":
+    from headway.cli.jobs.boards import jobs_changed
 
-    async with asking(url) as headway:
-        return await headway.jobs.add(name, agent, **cast("JobFields", fields))
+    async with jobs_changed(place) as jobs:
+        return await jobs.add(name, agent, fields)

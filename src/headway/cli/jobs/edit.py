@@ -1,23 +1,25 @@
 """`headway jobs edit`: change what is named, and nothing else."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headway.cli.exits import errors_told
 from headway.cli.jobs import options
 from headway.cli.jobs.show import tell
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 
 if TYPE_CHECKING:
-    from headway.jobs import JobPatch
-    from headway.model.views import JobView
+    from headway.cli.options import Place
+    from headway.wire.jobs import JobAnswer
 
 
 def edit(
     job: options.JobName,
     *,
-    store: StoreUrl,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     name: Annotated[str | None, typer.Option(help="Call it so.")] = None,
     agent: Annotated[str | None, typer.Option(help="Ask this agent.")] = None,
     cron: options.CronOption = None,
@@ -85,8 +87,9 @@ def edit(
             "overlap": overlap,
             "delete_after_run": delete_after_run,
         }
-        view = run(_edit(store, job, _patch(fields, reset or [])))
-    tell(view, as_json=as_json)
+        place = place_of(server, token, store)
+        changed = run(_edit(place, job, _patch(fields, reset or [])))
+    tell(changed, as_json=as_json)
 
 
 def _patch(fields: dict[str, object], reset: list[str]) -> dict[str, object]:
@@ -108,14 +111,9 @@ def _patch(fields: dict[str, object], reset: list[str]) -> dict[str, object]:
     return patch
 
 
-async def _edit(url: str, named: str, patch: dict[str, object]) -> "JobView":
+async def _edit(place: "Place", named: str, patch: dict[str, object]) -> "JobAnswer":
+    from headway.cli.jobs.boards import jobs_changed
     from headway.cli.jobs.finding import find
-    from headway.cli.opening import asking
-    from headway.model.errors import InvalidInput
 
-    async with asking(url) as headway:
-        found = await find(headway.engine.jobs, named)
-        if found.job.heartbeat is not None:
-            what = f"a job; for a heartbeat: headway heartbeat set {found.job.agent}"
-            raise InvalidInput("JOB", named, what)
-        return await headway.jobs.edit(found.job.id, **cast("JobPatch", patch))
+    async with jobs_changed(place) as jobs:
+        return await jobs.edit((await find(jobs, named)).id, patch)

@@ -8,12 +8,13 @@ import typer
 
 from headway.cli.exits import EXIT_CODES, REFUSED, errors_told
 from headway.cli.jobs.options import COMMAND_AGENT
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
-    from headway.jobs import Loaded
+    from headway.cli.options import Place
     from headway.model.time import Instant
+    from headway.wire.jobs import ImportAnswer
 
 IMPORT_EXIT_CODES = f"{EXIT_CODES} It is also 2 if something was left out; the rest was taken."
 _STDIN = "-"
@@ -40,7 +41,9 @@ class Read(NamedTuple):
 def import_jobs(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file; - for the standard input.")],
     *,
-    store: StoreUrl,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     crontab: Annotated[
         bool, typer.Option("--crontab", help="It is a crontab: each line becomes a command.")
     ] = False,
@@ -80,7 +83,8 @@ def import_jobs(
         read = _read(text, agent, zone, crontab=crontab, user_column=user_column)
         loaded = None
         if not dry_run and read.names:
-            loaded = run(_load(store, text, agent, zone, crontab=crontab, user_column=user_column))
+            place = place_of(server, token, store)
+            loaded = run(_load(place, text, agent, zone, crontab=crontab, user_column=user_column))
     _tell(read, loaded, as_json=as_json)
     if not all(problem.taken for problem in read.problems):
         raise typer.Exit(REFUSED)
@@ -134,42 +138,37 @@ def _read_json(text: str, agent: str | None, zone: str, now: "Instant") -> Read:
 
 
 async def _load(
-    url: str,
+    place: "Place",
     text: str,
     agent: str | None,
     zone: str | None,
     *,
     crontab: bool,
     user_column: bool,
-) -> "Loaded":
-    from headway.cli.opening import asking
+) -> "ImportAnswer":
+    from headway.cli.jobs.boards import jobs_changed
 
-    async with asking(url, zone) as headway:
-        if crontab:
-            return await headway.jobs.load_crontab(text, agent or "", user_column=user_column)
-        return await headway.jobs.load(text, agent=agent)
+    async with jobs_changed(place, zone) as jobs:
+        return await jobs.load(text, agent, crontab=crontab, user_column=user_column)
 
 
-def _tell(read: Read, loaded: "Loaded | None", *, as_json: bool) -> None:
-    from headway.cli.jobs.telling import as_json as json_of
-    from headway.cli.jobs.telling import job_json, one_line
+def _tell(read: Read, loaded: "ImportAnswer | None", *, as_json: bool) -> None:
+    from headway.cli.answers import as_json as json_of
+    from headway.cli.answers import one_line
 
     if as_json:
         told: dict[str, object] = {"would": read.names}
         if loaded is not None:
-            told = {
-                "added": [job_json(view) for view in loaded.added],
-                "changed": [job_json(view) for view in loaded.changed],
-            }
+            told = {"added": loaded.added, "changed": loaded.changed}
         problems = [problem._asdict() for problem in read.problems]
         print_all(json_of({**told, "problems": problems}))
         return
     lines = [f"would take {one_line(name)}" for name in read.names]
     if loaded is not None:
         lines = [
-            f"{verb} {view.agent}/{one_line(view.name)} ({view.id})"
-            for verb, views in (("added", loaded.added), ("replaced", loaded.changed))
-            for view in views
+            f"{verb} {job.agent_id}/{one_line(job.name)} ({job.id})"
+            for verb, jobs in (("added", loaded.added), ("replaced", loaded.changed))
+            for job in jobs
         ]
     print_all("\n".join(lines or ["no job can be taken from it"]))
     for problem in read.problems:

@@ -1,23 +1,33 @@
 """`headway jobs list`: what there is, when it fires next, and how it went."""
 
-from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headway.cli.exits import errors_told
-from headway.cli.jobs.options import Cursor, Limit, ShownIn
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.jobs.options import ShownIn
+from headway.cli.options import (
+    AsJson,
+    Cursor,
+    Limit,
+    ServerUrl,
+    StoreInstead,
+    TokenText,
+    place_of,
+)
 from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
-    from headway.model.views import JobView
+    from headway.cli.options import Place
+    from headway.wire.jobs import JobPage
 
 
 def list_jobs(
     *,
-    store: StoreUrl,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     agent: Annotated[str | None, typer.Option(help="Only those of this agent.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -29,34 +39,33 @@ def list_jobs(
 
     Heartbeats are in `headway heartbeat status`.
     """
-    from headway.cli.jobs.telling import as_json as json_of
-    from headway.cli.jobs.telling import job_json, jobs_table
+    from headway.cli.answers import as_json as json_of
+    from headway.cli.jobs.telling import jobs_table
     from headway.cli.opening import wall_now
+    from headway.cli.views import job_view
     from headway.core.schedule import zone_name
     from headway.wiring import run
 
     with errors_told():
         zone = None if zone is None else zone_name(zone, "--tz")
-        found, more = run(_read(store, agent, limit, cursor, everything))
+        place = place_of(server, token, store)
+        page = run(_read(place, agent, limit, cursor, everything=everything))
     if as_json:
-        print_all(json_of({"jobs": [job_json(view) for view in found], "cursor": more}))
+        print_all(json_of(page))
         return
-    print_all(jobs_table(found, wall_now(), zone))
-    if more:
-        typer.echo(f"there are more: --cursor {quote(more)}, or --all", err=True)
+    print_all(jobs_table([job_view(job) for job in page.jobs], wall_now(), zone))
+    if page.cursor:
+        typer.echo(f"there are more: --cursor {quote(page.cursor)}, or --all", err=True)
 
 
 async def _read(
-    url: str, agent: str | None, limit: int, cursor: str | None, everything: bool
-) -> "tuple[Sequence[JobView], str | None]":
-    from headway.cli.jobs.finding import StoredJobs, every_job
-    from headway.cli.opening import reading
-    from headway.core.firing import job_view
-    from headway.ports import JobQuery
+    place: "Place", agent: str | None, limit: int, cursor: str | None, *, everything: bool
+) -> "JobPage":
+    from headway.cli.jobs.boards import jobs_shown
+    from headway.cli.jobs.finding import every_job
+    from headway.wire.jobs import JobPage
 
-    async with reading(url) as store:
-        jobs = StoredJobs(store)
+    async with jobs_shown(place) as jobs:
         if everything:
-            return [job_view(record) for record in await every_job(jobs, agent)], None
-        page = await jobs.list(JobQuery(agent, limit=limit, cursor=cursor))
-        return [job_view(record) for record in page.jobs], page.cursor
+            return JobPage(jobs=tuple(await every_job(jobs, agent)))
+        return await jobs.list(agent=agent, limit=limit, cursor=cursor)

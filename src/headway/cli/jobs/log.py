@@ -1,20 +1,28 @@
 """`headway jobs log`: what has become of the firings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headway.cli.exits import errors_told
-from headway.cli.jobs.options import Cursor, Limit, ShownIn
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.jobs.options import ShownIn
+from headway.cli.options import (
+    AsJson,
+    Cursor,
+    Limit,
+    ServerUrl,
+    StoreInstead,
+    TokenText,
+    place_of,
+)
 from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
-    from headway.model.job import Entry, Job
-    from headway.model.run import JobId
-    from headway.ports import LogPage, Store
+    from headway.cli.options import Place
+    from headway.model.job import Job
+    from headway.wire.firings import EntryPage
 
 
 def log(
@@ -27,7 +35,9 @@ def log(
         ),
     ] = None,
     *,
-    store: StoreUrl,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     limit: Limit = 20,
     cursor: Cursor = None,
     zone: ShownIn = None,
@@ -43,25 +53,25 @@ def log(
 
     with errors_told():
         zone = None if zone is None else zone_name(zone, "--tz")
-        page, jobs = run(_read(store, job, limit, cursor))
+        page, jobs = run(_read(place_of(server, token, store), job, limit, cursor))
     tell(page, jobs, zone, with_job=job is None, as_json=as_json)
 
 
 def tell(
-    page: "LogPage",
-    jobs: "Mapping[JobId, Job]",
+    page: "EntryPage",
+    jobs: "Mapping[str, Job]",
     zone: str | None,
     *,
     with_job: bool,
     as_json: bool,
 ) -> None:
     """Print a page of the log."""
+    from headway.cli.answers import as_json as json_of
     from headway.cli.jobs import telling
     from headway.cli.opening import wall_now
 
     if as_json:
-        entries = [telling.entry_json(entry) for entry in page.entries]
-        print_all(telling.as_json({"entries": entries, "cursor": page.cursor}))
+        print_all(json_of(page))
         return
     print_all(telling.log_table(page.entries, jobs, wall_now(), zone, with_job=with_job))
     if page.cursor:
@@ -69,33 +79,29 @@ def tell(
 
 
 async def _read(
-    url: str, named: str | None, limit: int, cursor: str | None
-) -> "tuple[LogPage, Mapping[JobId, Job]]":
-    from headway.cli.jobs.finding import StoredJobs, find
-    from headway.cli.opening import reading
+    place: "Place", named: str | None, limit: int, cursor: str | None
+) -> "tuple[EntryPage, Mapping[str, Job]]":
+    from headway.cli.jobs.boards import jobs_shown
+    from headway.cli.jobs.finding import every_job, find
+    from headway.cli.views import job_of
     from headway.model.errors import JobNotFound
-    from headway.model.run import JobId
-    from headway.ports import LogQuery
 
-    async with reading(url) as store:
-        job_id: JobId | None = None
-        if named is not None:
-            try:
-                job_id = (await find(StoredJobs(store), named)).job.id
-            except JobNotFound:
-                page = await store.job_log(LogQuery(JobId(named), limit, cursor))
-                if page.entries:
-                    return page, {}
-                raise
-        page = await store.job_log(LogQuery(job_id, limit, cursor))
-        return page, await _jobs_of(store, page.entries)
+    async with jobs_shown(place) as jobs:
+        if named is None:
+            page = await jobs.log(limit=limit, cursor=cursor)
+            known = {job.id: job_of(job) for job in await every_job(jobs)}
+            return page, known | await _heartbeats(place)
+        try:
+            job = job_of(await find(jobs, named))
+        except JobNotFound:
+            return await jobs.log(named, limit=limit, cursor=cursor), {}
+        return await jobs.log(job.id, limit=limit, cursor=cursor), {job.id: job}
 
 
-async def _jobs_of(store: "Store", entries: "Sequence[Entry]") -> "Mapping[JobId, Job]":
-    """The jobs of these lines that are still there."""
-    jobs: dict[JobId, Job] = {}
-    for job_id in {entry.job for entry in entries}:
-        record = await store.find_job(job_id)
-        if record is not None:
-            jobs[job_id] = record.job
-    return jobs
+async def _heartbeats(place: "Place") -> "dict[str, Job]":
+    """Their wake-ups are in the log of all jobs, too."""
+    from headway.cli.heartbeat.boards import every_heartbeat, heartbeats_shown
+    from headway.cli.views import heartbeat_view
+
+    async with heartbeats_shown(place) as heartbeats:
+        return {found.id: heartbeat_view(found).job for found in await every_heartbeat(heartbeats)}

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from headway.cli.exits import errors_told
-from headway.cli.options import AsJson
+from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
+    from headway.cli.options import Place
     from headway.model.schedule import Schedule
     from headway.model.time import Instant, Span
 
@@ -31,15 +32,9 @@ def next_firings(
         ),
     ],
     *,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            envvar="HEADWAY_STORE",
-            metavar="URL",
-            help="Where the job is; an expression needs none.",
-        ),
-    ] = None,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     count: Annotated[int, typer.Option("-n", min=1, max=1000, help="So many firings.")] = 5,
     zone: Annotated[
         str | None,
@@ -67,7 +62,7 @@ def next_firings(
     """
     from headway.cli.jobs.expressions import FIELD, OR_ELSE, NoExpression
     from headway.cli.opening import wall_now
-    from headway.model.errors import InvalidInput, JobNotFound
+    from headway.model.errors import InvalidInput, JobNotFound, Unavailable
     from headway.wiring import run
 
     with errors_told():
@@ -76,10 +71,11 @@ def next_firings(
             plan = _of_expression(what, zone, after, now, count)
         except NoExpression as wrong:
             hint = f"{wrong.allowed}; {OR_ELSE}"
-            if store is None:
-                raise InvalidInput(FIELD, what, f"{hint} (--store says where it is)") from None
+            place = place_of(server, token, store)
             try:
-                plan = run(_of_job(what, store, zone, after, now, count=count))
+                plan = run(_of_job(what, place, zone, after, now, count=count))
+            except Unavailable as away:
+                raise InvalidInput(FIELD, what, f"{hint} ({away})") from None
             except JobNotFound:
                 raise InvalidInput(FIELD, what, f"{hint}, and there is none called so") from None
     _tell(plan, now, as_json=as_json)
@@ -105,17 +101,18 @@ def _of_expression(
 
 
 async def _of_job(
-    named: str, url: str, zone: str | None, after: str | None, now: "Instant", *, count: int
+    named: str, place: "Place", zone: str | None, after: str | None, now: "Instant", *, count: int
 ) -> Plan:
-    from headway.cli.jobs.finding import StoredJobs, find
-    from headway.cli.opening import reading
+    from headway.cli.jobs.boards import jobs_shown
+    from headway.cli.jobs.finding import find
+    from headway.cli.views import job_view
     from headway.core.schedule import next_firing, offset
 
-    async with reading(url) as store:
-        record = await find(StoredJobs(store), named)
-    job = record.job
+    async with jobs_shown(place) as jobs:
+        view = job_view(await find(jobs, named))
+    job = view.job
     shown_in = zone or job.schedule.zone
-    at = record.ticking.next_at if job.enabled else None
+    at = view.next_run_at if job.enabled else None
     if after is not None:
         at = next_firing(job.schedule, job.stagger, job.id, _start(after, now, shown_in))
     firings: list[Instant] = []
@@ -132,12 +129,13 @@ def _start(after: str | None, now: "Instant", zone: str) -> "Instant":
 
 
 def _tell(plan: Plan, now: "Instant", *, as_json: bool) -> None:
+    from headway.cli.answers import as_json as json_of
     from headway.cli.jobs import telling
 
     schedule, firings, shown_in, late = plan
     if as_json:
         told = [telling.firing_json(schedule, at, shown_in, late) for at in firings]
-        print_all(telling.as_json({"schedule": telling.schedule_text(schedule), "firings": told}))
+        print_all(json_of({"schedule": telling.schedule_text(schedule), "firings": told}))
         return
     lines = [telling.firing_text(schedule, at, shown_in, now, late) for at in firings]
     print_all("\n".join(lines or ["it does not fire any more"]))

@@ -22,11 +22,6 @@ ShownIn = Annotated[
     str | None,
     typer.Option("--tz", metavar="ZONE", help="Show times in this zone instead of each job's own."),
 ]
-Limit = Annotated[int, typer.Option("-n", "--limit", min=1, max=1000, help="So many at most.")]
-Cursor = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Go on where a page has ended that named it.")
-]
-
 CronOption = Annotated[
     str | None,
     typer.Option(

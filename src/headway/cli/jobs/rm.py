@@ -6,17 +6,20 @@ import typer
 
 from headway.cli.exits import errors_told
 from headway.cli.jobs.options import JobName
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
-    from headway.model.job import Job
+    from headway.cli.options import Place
+    from headway.wire.jobs import JobAnswer
 
 
 def rm(
     job: JobName,
     *,
-    store: StoreUrl,
+    store: StoreInstead = None,
+    server: ServerUrl = None,
+    token: TokenText = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -25,28 +28,28 @@ def rm(
     A job that a program declares in its code comes back at the program's next
     start: pause it instead.
     """
-    from headway.cli.jobs import telling
+    from headway.cli.answers import as_json as json_of
     from headway.wiring import run
 
     with errors_told():
-        removed = run(_remove(store, job, sure=yes or as_json))
+        removed = run(_remove(place_of(server, token, store), job, sure=yes or as_json))
     if as_json:
-        print_all(telling.as_json({"removed": None if removed is None else removed.id}))
+        print_all(json_of({"removed": None if removed is None else removed.id}))
     elif removed is None:
         print_all("nothing was removed")
     else:
         print_all(f"removed; its log stays: headway jobs log {removed.id}")
 
 
-async def _remove(url: str, named: str, *, sure: bool) -> "Job | None":
+async def _remove(place: "Place", named: str, *, sure: bool) -> "JobAnswer | None":
+    from headway.cli.jobs.boards import jobs_changed
     from headway.cli.jobs.finding import find
-    from headway.cli.opening import asking
 
-    async with asking(url) as headway:
-        job = (await find(headway.engine.jobs, named)).job
-        if not sure and not confirmed(f"{job.agent}/{job.name}"):
+    async with jobs_changed(place) as jobs:
+        job = await find(jobs, named)
+        if not sure and not confirmed(f"{job.agent_id}/{job.name}"):
             return None
-        await headway.jobs.remove(job.id)
+        await jobs.remove(job.id)
         return job
 
 

@@ -1,35 +1,33 @@
 """Jobs, their firings and their log, as text for people and as JSON for programs."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
-import msgspec
-
-from headway.cli.jobs.oddities import oddity
+from headway.cli.answers import LONGEST_CELL, NOTHING, lines_of, one_line
 from headway.cli.tables import table
-from headway.core.job_files import job_data
+from headway.cli.views import instant
 from headway.core.jobs import describe
-from headway.core.schedule import local, next_firing, offset
+from headway.core.schedule import offset
+from headway.core.schedule.oddities import oddity
 from headway.core.spoken import show_time, show_wall
-from headway.model.job import ISOLATED, Entry, Job
-from headway.model.outcome import Outcome
+from headway.model.job import ISOLATED, Job
 from headway.model.payload import Ask, Execute, Gate, Payload, Say
-from headway.model.run import JobId, Route
+from headway.model.run import Route
 from headway.model.schedule import UTC_ZONE, At, Schedule
-from headway.model.time import DAY, MILLISECOND, Instant, instant_text, span_text
+from headway.model.time import DAY, MILLISECOND, Instant, span_text
 from headway.model.views import JobView
 from headway.model.words import HeartbeatSkip
+from headway.wire.base import maybe_moment
+from headway.wire.firings import EntryAnswer, EntryOutcome, firing_answer, upcoming
+from headway.wire.runs import OutcomeAnswer
 
-NOTHING = "-"
 _FIRINGS = 3
-_LONGEST_CELL = 60
 _SKIPS = frozenset(HeartbeatSkip)
 
-_encode = msgspec.json.Encoder(decimal_format="number").encode
-
-
-def as_json(data: object) -> str:
-    return msgspec.json.format(_encode(data), indent=2).decode()
+firing_json = firing_answer
+moment = maybe_moment
+"""One form for programs, the same as over HTTP."""
 
 
 # Jobs.
@@ -44,11 +42,11 @@ def job_lines(view: JobView, now: Instant, zone: str | None = None) -> str:
         ("state", state_text(view)),
         ("schedule", schedule_text(job.schedule, zone)),
     ]
-    upcoming = [
+    firings = [
         firing_text(job.schedule, at, zone, now, late=offset(job.id, job.stagger))
-        for at in firings_of(view, _FIRINGS)
+        for at in upcoming(view, _FIRINGS)
     ]
-    rows += list(zip(["next", "", ""], upcoming or [NOTHING], strict=False))
+    rows += list(zip(["next", "", ""], firings or [NOTHING], strict=False))
     rows += [(name, text) for name, text in _options(job) if text]
     if view.last_run_at is not None:
         shown = show_time(view.last_run_at, zone or job.schedule.zone, now)
@@ -61,19 +59,13 @@ def job_lines(view: JobView, now: Instant, zone: str | None = None) -> str:
     return lines_of(rows)
 
 
-def lines_of(rows: Sequence[tuple[str, str]]) -> str:
-    """Names on the left, texts on the right."""
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name.ljust(width)}  {text}" for name, text in rows)
-
-
 def jobs_table(views: Sequence[JobView], now: Instant, zone: str | None = None) -> str:
     if not views:
         return "no jobs"
     head = ("name", "agent", "schedule", "next run", "last", "failures", "state")
     rows = [
         (
-            one_line(view.name, _LONGEST_CELL),
+            one_line(view.name, LONGEST_CELL),
             view.agent,
             schedule_text(view.job.schedule, zone),
             next_text(view, now, zone),
@@ -84,23 +76,6 @@ def jobs_table(views: Sequence[JobView], now: Instant, zone: str | None = None) 
         for view in views
     ]
     return table(head, rows)
-
-
-def job_json(view: JobView) -> dict[str, object]:
-    """As in an export, and where the job stands."""
-    return {**job_data(view.job), "state": state_json(view)}
-
-
-def state_json(view: JobView) -> dict[str, object]:
-    return {
-        "nextRunAt": moment(view.next_run_at if view.enabled else None),
-        "lastRunAt": moment(view.last_run_at),
-        "lastOutcome": view.last_outcome,
-        "lastError": view.last_error,
-        "consecutiveFailures": view.consecutive_failures,
-        "unfinished": view.unfinished,
-        "paused": view.paused,
-    }
 
 
 def state_text(view: JobView) -> str:
@@ -127,17 +102,6 @@ def schedule_text(schedule: Schedule, zone: str | None = None) -> str:
 # Firings.
 
 
-def firings_of(view: JobView, count: int) -> list[Instant]:
-    """The next firings of a job."""
-    job = view.job
-    found: list[Instant] = []
-    at = view.next_run_at if view.enabled else None
-    while at is not None and len(found) < count:
-        found.append(at)
-        at = next_firing(job.schedule, job.stagger, job.id, at)
-    return found
-
-
 def firing_text(
     schedule: Schedule, at: Instant, zone: str | None, now: Instant, late: int = 0
 ) -> str:
@@ -148,24 +112,12 @@ def firing_text(
     return f"{shown}; {odd}{where}" if odd else shown
 
 
-def firing_json(
-    schedule: Schedule, at: Instant, zone: str | None, late: int = 0
-) -> dict[str, object]:
-    shown_in = zone or schedule.zone
-    return {
-        "at": instant_text(at),
-        "local": local(at, shown_in).isoformat(),
-        "zone": shown_in,
-        "note": oddity(schedule, at - late),
-    }
-
-
 # The log.
 
 
 def log_table(
-    entries: Sequence[Entry],
-    jobs: Mapping[JobId, Job],
+    entries: Sequence[EntryAnswer],
+    jobs: Mapping[str, Job],
     now: Instant,
     zone: str | None = None,
     *,
@@ -178,66 +130,24 @@ def log_table(
     rows = [
         (
             *((_job_name(entry.job, jobs),) if with_job else ()),
-            show_wall(entry.due_at, zone or _zone_of(entry.job, jobs), now),
-            NOTHING if entry.lateness is None else span_text(_rounded(entry.lateness)),
+            show_wall(instant(entry.due_at), zone or _zone_of(entry.job, jobs), now),
+            NOTHING if entry.late_ms is None else span_text(math.ceil(entry.late_ms) * MILLISECOND),
             _fired(entry),
             _outcome_text(entry),
             str(entry.attempts) if entry.run_id else NOTHING,
             _tokens(entry.outcome),
-            one_line(_what(entry), _LONGEST_CELL),
+            one_line(_what(entry), LONGEST_CELL),
         )
         for entry in entries
     ]
     return table((*(("job",) if with_job else ()), *head), rows)
 
 
-def entry_json(entry: Entry) -> dict[str, object]:
-    outcome = entry.outcome
-    return {
-        "number": entry.number,
-        "job": entry.job,
-        "dueAt": instant_text(entry.due_at),
-        "fired": entry.kind,
-        "count": entry.count,
-        "reason": entry.reason,
-        "decidedAt": instant_text(entry.at),
-        "runId": entry.run_id,
-        "state": entry.state,
-        "attempts": entry.attempts,
-        "startedAt": moment(entry.started_at),
-        "finishedAt": moment(entry.finished_at),
-        "lateMs": None if entry.lateness is None else entry.lateness / MILLISECOND,
-        "outcome": None if outcome is None else outcome_json(outcome),
-    }
-
-
-def outcome_json(outcome: Outcome) -> dict[str, object]:
-    return {
-        "state": outcome.state,
-        "reason": outcome.reason,
-        "text": outcome.text,
-        "error": outcome.error,
-        "tokensIn": outcome.tokens_in,
-        "tokensOut": outcome.tokens_out,
-    }
-
-
-def outcome_words(outcome: Outcome) -> str:
+def outcome_words(outcome: OutcomeAnswer | EntryOutcome) -> str:
     return f"{outcome.state}/{outcome.reason}" if outcome.reason else str(outcome.state)
 
 
 # Pieces.
-
-
-def moment(at: Instant | None) -> str | None:
-    return None if at is None else instant_text(at)
-
-
-def one_line(text: str, longest: int | None = None) -> str:
-    """A text that cannot break a table or a terminal: one line, without control characters."""
-    lines = " ".join(line.strip() for line in text.splitlines() if line.strip())
-    plain = "".join(sign if sign.isprintable() else " " for sign in lines)
-    return plain if longest is None or len(plain) <= longest else f"{plain[: longest - 1]}…"
 
 
 def payload_text(payload: Payload) -> str:
@@ -286,26 +196,21 @@ def _command_text(argv: Sequence[str]) -> str:
     return one_line(shlex.join(argv))
 
 
-def _zone_of(job: JobId, jobs: Mapping[JobId, Job]) -> str:
+def _zone_of(job: str, jobs: Mapping[str, Job]) -> str:
     return jobs[job].schedule.zone if job in jobs else UTC_ZONE
 
 
-def _job_name(job: JobId, jobs: Mapping[JobId, Job]) -> str:
+def _job_name(job: str, jobs: Mapping[str, Job]) -> str:
     known = jobs.get(job)
-    return f"{known.agent}/{one_line(known.name, _LONGEST_CELL)}" if known else job
+    return f"{known.agent}/{one_line(known.name, LONGEST_CELL)}" if known else job
 
 
-def _rounded(span: int) -> int:
-    """To the millisecond: nobody reads microseconds of lateness."""
-    return -(-span // MILLISECOND) * MILLISECOND
-
-
-def _fired(entry: Entry) -> str:
-    word = entry.kind.replace("_", " ")
+def _fired(entry: EntryAnswer) -> str:
+    word = entry.fired.replace("_", " ")
     return f"{word} ×{entry.count}" if entry.count > 1 else word
 
 
-def _outcome_text(entry: Entry) -> str:
+def _outcome_text(entry: EntryAnswer) -> str:
     if entry.outcome is not None:
         return outcome_words(entry.outcome)
     if entry.state is not None:
@@ -313,13 +218,13 @@ def _outcome_text(entry: Entry) -> str:
     return "forgotten" if entry.run_id else NOTHING
 
 
-def _tokens(outcome: Outcome | None) -> str:
+def _tokens(outcome: EntryOutcome | None) -> str:
     if outcome is None or not (outcome.tokens_in or outcome.tokens_out):
         return NOTHING
     return f"{outcome.tokens_in}/{outcome.tokens_out}"
 
 
-def _what(entry: Entry) -> str:
+def _what(entry: EntryAnswer) -> str:
     if entry.reason:
         return entry.reason.replace("_", " ") if entry.reason in _SKIPS else entry.reason
     return "" if entry.outcome is None else entry.outcome.error or entry.outcome.text

@@ -1,0 +1,98 @@
+"""`headway outbox`: what is to be said on channels, and what was given up."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headway.cli.exits import EXIT_CODES
+from headway.cli.options import AsJson, Cursor, Limit, ServerUrl, TokenText, Watch
+
+if TYPE_CHECKING:
+    from headway.model.time import Instant
+    from headway.wire.outbox import LetterAnswer
+
+outbox = typer.Typer(
+    name="outbox",
+    help="The outbox: what waits to be delivered to channels, and what was given up.",
+    no_args_is_help=True,
+    epilog=EXIT_CODES,
+)
+
+
+@outbox.command("list", epilog=EXIT_CODES)
+def list_letters(
+    *,
+    waiting: Annotated[
+        bool, typer.Option("--waiting", help="What still waits, not what was given up.")
+    ] = False,
+    channel: Annotated[str | None, typer.Option(help="Only for this channel.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+    watch: Watch = False,
+    server: ServerUrl = None,
+    token: TokenText = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what could not be delivered for a day and was given up, the oldest first."""
+    from headway.cli.answers import more
+    from headway.cli.asking import look
+    from headway.cli.opening import wall_now
+    from headway.wire.outbox import LettersQuery
+
+    query = LettersQuery(
+        state="waiting" if waiting else "dead", channel=channel, limit=limit, cursor=cursor
+    )
+    page = look(
+        server,
+        token,
+        lambda client: client.outbox.list(query),
+        lambda page: letters_table(page.letters, wall_now()),
+        json=as_json,
+        watch=watch,
+    )
+    if page is not None and not as_json:
+        more(page.cursor)
+
+
+@outbox.command("retry", epilog=EXIT_CODES)
+def retry_letter(
+    letter: Annotated[str, typer.Argument(metavar="LETTER", help="Its id.")],
+    *,
+    server: ServerUrl = None,
+    token: TokenText = None,
+    as_json: AsJson = False,
+) -> None:
+    """Deliver a dead letter after all, as if it were new."""
+    from headway.cli.asking import look
+
+    look(
+        server,
+        token,
+        lambda client: client.outbox.retry(letter),
+        lambda answer: f"{answer.id} is tried again",
+        json=as_json,
+    )
+
+
+def letters_table(letters: "Sequence[LetterAnswer]", now: "Instant") -> str:
+    from headway.cli.answers import LONGEST_CELL, one_line
+    from headway.cli.runs.telling import route_text
+    from headway.cli.tables import table
+    from headway.cli.times import ago
+
+    if not letters:
+        return "nothing"
+    head = ("letter", "to", "since", "tries", "error", "text")
+    rows = [
+        (
+            letter.id,
+            route_text(letter.route),
+            ago(letter.first_at, now),
+            str(letter.tries),
+            one_line(letter.error, LONGEST_CELL),
+            one_line(letter.text, LONGEST_CELL),
+        )
+        for letter in letters
+    ]
+    return table(head, rows)
