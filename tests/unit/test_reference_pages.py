@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 import headway
+from headway.config.files import read_file
 from headway.events import CATALOGUE
 from headway.model.time import SECOND, Span
 from headway.model.value import Value
 from tools import reference
+from tools.reference import config, meanings, schemas, source, tables
+from tools.reference.events import events_page
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -19,14 +22,14 @@ _PROSE = re.sub(r"^```.*?^```$", "", ARCHITECTURE, flags=re.MULTILINE | re.DOTAL
 CODE = re.findall(r"`([^`\n]+)`", _PROSE)
 
 
-@pytest.mark.parametrize("path", reference.pages(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", reference.PAGES, ids=lambda path: path.name)
 def test_the_page_is_what_the_code_says(path: Path) -> None:
     """If this fails: `make docs` writes the page anew."""
-    assert path.read_text(encoding="utf-8") == reference.pages()[path]
+    assert path.read_text(encoding="utf-8") == reference.PAGES[path]()
 
 
 def test_each_event_of_the_catalogue_has_its_section() -> None:
-    sections = re.findall(r"^## (\w+)$", reference.events_page(), re.MULTILINE)
+    sections = re.findall(r"^## (\w+)$", events_page(), re.MULTILINE)
     assert sections == [*(event.__name__ for event in CATALOGUE), "Words"]
 
 
@@ -48,18 +51,18 @@ class TestReading:
     """The pages are only as good as the reading of the code."""
 
     def test_fields_are_read_with_their_types_and_docstrings(self) -> None:
-        assert reference.fields_of(Sample) == [
-            reference.Field("must", "str", None),
-            reference.Field("grace", "Span", "How long\n    to wait."),
-            reference.Field("ratio", "float | None", None),
+        assert source.fields_of(Sample) == [
+            source.Field("must", "str", None),
+            source.Field("grace", "Span", "How long\n    to wait."),
+            source.Field("ratio", "float | None", None),
         ]
 
     def test_a_table_shows_defaults_as_a_person_writes_them(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         said = {"Sample.must": "Given.", "Sample.ratio": "A part."}
-        monkeypatch.setattr(reference, "MEANINGS", said)
-        assert reference.struct_table(Sample) == [
+        monkeypatch.setattr(meanings, "MEANINGS", said)
+        assert tables.struct_table(Sample) == [
             "| field | type | default | meaning |",
             "|---|---|---|---|",
             "| `must` | `str` |  | Given. |",
@@ -68,8 +71,29 @@ class TestReading:
         ]
 
     def test_a_name_without_a_meaning_is_an_error(self) -> None:
-        with pytest.raises(reference.NoMeaning, match=r"Sample\.must"):
-            reference.struct_table(Sample)
+        with pytest.raises(meanings.NoMeaning, match=r"Sample\.must"):
+            tables.struct_table(Sample)
+
+
+def test_o2_the_example_of_a_config_file_is_one() -> None:
+    assert read_file(config.EXAMPLE, "headway.toml").problems == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"$ref": "#/x/TaskAnswer"}, "[TaskAnswer](#json-taskanswer)"),
+        ({"enum": ["a", "b"]}, "`a`, `b`"),
+        ({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}, "integer, at least 1 or null"),
+        ({"type": "string", "anyOf": [{"format": "x"}], "maxLength": 64}, "string, at most 64 characters"),
+        ({"type": "array", "items": {"type": "string"}}, "list of string"),
+        ({"type": "object", "additionalProperties": {"type": "boolean"}}, "object of boolean"),
+        ({"type": "integer", "minimum": 1, "maximum": 5}, "integer, 1 to 5"),
+        ({}, "anything"),
+    ],
+)  # fmt: skip
+def test_a_schema_is_told_in_words(schema: schemas.Schema, text: str) -> None:
+    assert schemas.linked(schema) == text
 
 
 def classes() -> dict[str, type]:

@@ -1,12 +1,9 @@
 """A delivery as programs outside read it."""
 
-import re
-
 from headway.model.outcome import Attachment
 from headway.model.places import Delivery
+from headway.model.text import whole
 from headway.model.value import Value
-
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 class Enclosure(Value, frozen=True, rename="camel"):
@@ -52,11 +49,6 @@ def letter_of(delivery: Delivery) -> Letter:
 
 def is_empty(delivery: Delivery) -> bool:
     return not delivery.text and not delivery.attachments
-
-
-def whole(text: str) -> str:
-    """The text with a mark in place of each half of a surrogate pair: an agent may say one, UTF-8 has none."""
-    return _HALF_CHARACTER.sub("\ufffd", text)
 
 
 def _enclosure(attachment: Attachment) -> Enclosure:

@@ -11,10 +11,11 @@ from rich.segment import ControlType
 from rich.text import Text
 
 from headway.calls import in_thread
-from headway.channels.letter import is_empty, whole
+from headway.channels.letter import is_empty
 from headway.model.outcome import Attachment
 from headway.model.places import Delivery
 from headway.model.run import Route
+from headway.model.text import whole
 
 _REMEMBERED = 1_000
 """So many of the latest deliveries are known again when they come twice."""
