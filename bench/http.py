@@ -73,7 +73,7 @@ def run(quick: bool) -> Report:
         notes=(
             f"{disk}. {AT_ONCE} connections, each asks again when it has its answer.",
             f"{rounds} rounds of {seconds:g} s, in turn; of each column the middle. Each server is a process.",
-            "Headway keeps each task before it answers, and runs it: the agent does nothing.",
+            "Headway keeps each task before it answers, and runs it, up to 200 at once: the agent does nothing.",
             "The other one reads the same body into the same struct, and answers.",
             f"{listeners} listened while {RUNS} runs finished: each heard all {told.events} events, in order,",
             f"within {told.seconds * 1000:,.0f} ms. One was cut off, and got the {told.resumed} it had missed.",

@@ -5,11 +5,15 @@ import sys
 import uvicorn
 from litestar import Litestar, get, post
 
+from headway.model.words import State
 from headway.wire.tasks import TaskAccepted, TaskRequest
 from headway.wiring import run
 
 _ANSWER = TaskAccepted(
-    task_id="1k3f9a2xqn0d8s1-1", state="queued", position=0, created_at="2026-01-01T00:00:00.000Z"
+    task_id="1k3f9a2xqn0d8s1-1",
+    state=State.QUEUED,
+    position=0,
+    created_at="2026-01-01T00:00:00.000Z",
 )
 
 

@@ -36,7 +36,7 @@ def bare_server() -> Iterator[int]:
 
 @contextmanager
 def headway_server(folder: Path) -> Iterator[int]:
-    """The real one, on a new SQLite file. All as by default, but that its queue is never full."""
+    """The real one, on a new SQLite file. All as by default, but for its limits: the agents keep up."""
     port = _free_port()
     folder.mkdir()
     config = folder / "headway.toml"

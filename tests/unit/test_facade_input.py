@@ -535,3 +535,17 @@ async def test_s1_a_message_without_a_session_goes_where_its_route_leads() -> No
             keys.append((await hw.run(handle.id)).run.session)
             assert keys[-1] == session_key(AgentName("a"), route)
         assert len(set(keys)) == 3
+
+
+@pytest.mark.parametrize("name", ["", HALF, "nul\0", 5])
+def test_names_of_nodes_channels_and_functions_are_refused_by_what_they_are(name: str) -> None:
+    hw = Headway("memory://")
+    with pytest.raises(InvalidInput, match=r"^name: "):
+        Headway("memory://", name=name)
+    with pytest.raises(InvalidInput, match=r"^name: "):
+        hw.use_name(name)
+    with pytest.raises(InvalidInput, match=r"^function: "):
+        hw.function(name)
+    for register in (hw.channel, hw.remote_channel):
+        with pytest.raises(InvalidInput, match=r"^channel: "):
+            register(name)

@@ -82,8 +82,13 @@ def _path(file: Path | None, config: str | None) -> Path:
             allowed = "given: no log file is configured ([log] file in headway.toml)"
             raise InvalidInput("--file", None, allowed)
         file, named = Path(read.server.log.file), "log.file"
-    file = file.expanduser()
-    if not files_of(file):
+    try:
+        file = file.expanduser()
+        found = files_of(file)
+    except (OSError, RuntimeError):
+        # No such user, or no name that a file can have.
+        found = []
+    if not found:
         raise InvalidInput(named, str(file), "a log that a server has begun")
     return file
 

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from headway.config.building import settings_of
 from headway.config.keys import (
+    A_NAME,
     KEYS,
     LANE_PREFIX,
     NAMED,
@@ -13,6 +14,7 @@ from headway.config.keys import (
     STORE_ALIAS,
     VARIABLES,
     Key,
+    is_name,
 )
 from headway.config.layers import Layer, together
 from headway.config.problems import refuse_if
@@ -75,8 +77,8 @@ def odd_variables(environment: Mapping[str, str]) -> Iterator[str]:
 
 def _take_lane(layer: Layer, variable: str, written: str) -> None:
     name = variable.removeprefix(LANE_PREFIX).lower()
-    if not name:
-        allowed = "followed by the name of a lane"
+    if not is_name(name):
+        allowed = f"followed by the name of a lane: {A_NAME}"
         layer.problems.append(InvalidInput(variable, written, allowed))
         return
     width = NAMED["lanes"]["width"]

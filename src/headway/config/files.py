@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 
-from headway.config.keys import KEYS, NAMED, SECTIONS, STORE, Key
+from headway.config.keys import A_NAME, KEYS, NAMED, SECTIONS, STORE, Key, is_name
 from headway.config.layers import KeyPath, Layer, dotted
 from headway.config.lines import lines_of
 from headway.config.problems import NotToml, UnknownSetting
@@ -60,6 +60,9 @@ class _Reader:
         known = NAMED[section]
         for name, about in content.items():
             written = (section, name)
+            if not is_name(name):
+                self._wrong(written, name, A_NAME)
+                continue
             path = (section, self._lane(name, content)) if section == "lanes" else written
             if isinstance(about, dict):
                 self._table(path, written, known, about)

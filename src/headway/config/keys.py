@@ -16,6 +16,7 @@ from headway.config.kinds import Kind, duration, kind_of, text, whole_number, zo
 from headway.model.run import QueueOptions
 from headway.model.server import LogSettings, ServerSettings
 from headway.model.settings import (
+    MAX_NAME,
     AgentSettings,
     Budget,
     LaneSettings,
@@ -23,11 +24,14 @@ from headway.model.settings import (
     QueueSettings,
     Settings,
 )
+from headway.model.text import is_whole
 from headway.model.time import MILLISECOND
 
 PREFIX = "HEADWAY_"
 LANE_PREFIX = f"{PREFIX}LANE_"
 STORE_ALIAS = f"{PREFIX}DATABASE"
+A_NAME = f"a text of 1 to {MAX_NAME} characters"
+"""What lanes, channels and agents can be called."""
 
 _UNPREFIXED = frozenset({"", "server", "node"})
 """Sections that the names of variables leave out: `HEADWAY_PORT`, `HEADWAY_LEASE`."""
@@ -171,3 +175,8 @@ NAMED: Mapping[str, Mapping[str, Key]] = MappingProxyType(
 VARIABLES: Mapping[str, Key] = MappingProxyType(
     {**{key.variable: key for key in KEYS.values()}, STORE_ALIAS: STORE}
 )
+
+
+def is_name(text: str) -> bool:
+    """Whether something can be called so."""
+    return 0 < len(text) <= MAX_NAME and is_whole(text)

@@ -13,7 +13,7 @@ def lines_of(text: str) -> dict[KeyPath, int]:
     """The line of each key and each head of a table, counted from 1. `text` must be TOML."""
     found: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    for number, statement in _statements(text.split("\n")):
+    for number, statement in _statements(text.replace("\r\n", "\n").split("\n")):
         paths = list(_paths(tomllib.loads(statement)))
         if statement.lstrip().startswith("["):
             # A head holds nothing, so the longest of its paths is the table that it opens.

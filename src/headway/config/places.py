@@ -19,13 +19,29 @@ def find_file(named: str | None, environment: Mapping[str, str]) -> Path | None:
     if named is None:
         named, field = environment.get(CONFIG_VARIABLE) or None, CONFIG_VARIABLE
     if named is not None:
-        path = Path(named).expanduser()
-        if not path.exists() or path.is_dir():
+        path = _named(named)
+        if path is None:
             raise InvalidInput(field, named, "the path of a config file that is there")
         return path
     return next(
-        (path for path in (Path(FILE_NAME), config_folder() / FILE_NAME) if path.is_file()), None
+        (path for path in (Path(FILE_NAME), config_folder() / FILE_NAME) if _is_there(path)), None
     )
+
+
+def _named(written: str) -> Path | None:
+    try:
+        path = Path(written).expanduser()
+        return path if path.exists() and not path.is_dir() else None
+    except (OSError, RuntimeError):
+        # A folder that may not be looked into, a name too long to be one, no such user.
+        return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def config_folder() -> Path:

@@ -15,6 +15,7 @@ from headway.core.request import (
     SubmitOptions,
     agent_name,
     check_option,
+    name_text,
     queue_options,
     whole_number,
 )
@@ -84,7 +85,7 @@ class Headway:
             self._store = check_store(os.environ.get("HEADWAY_STORE") or MEMORY, "HEADWAY_STORE")
         else:
             self._store = check_store(store)
-        self._name = name
+        self._name = None if name is None else name_text(name, "name")
         self._clock = clock
         settings = settings_from(os.environ) if settings is None else check_settings(settings)
         if lanes is not None and not isinstance(lanes, Mapping):
@@ -138,7 +139,7 @@ class Headway:
 
         It gets a `Delivery`, at least once; one that raises is tried again, for a day.
         """
-        check_option("lane", name)
+        name_text(name, "channel")
 
         def register(function: SomeChannel) -> SomeChannel:
             if not callable(function):
@@ -150,14 +151,14 @@ class Headway:
 
     def add_channel(self, name: str, channel: Channel | Sends) -> None:
         """Register a channel that also shows typing, such as those of `headway.channels`."""
-        check_option("lane", name)
+        name_text(name, "channel")
         self._registry.channels[name] = channel
         if self._engine is not None:
             self._engine.add_channel(name, channel)
 
     def remote_channel(self, name: str) -> None:
         """A channel that only other nodes deliver to: replies for it go into the outbox here."""
-        check_option("lane", name)
+        name_text(name, "channel")
         self._registry.channels[name] = None
         if self._engine is not None:
             self._engine.add_channel(name, None)
@@ -216,7 +217,7 @@ class Headway:
 
     def function(self, name: str) -> Callable[[SomeJobFunction], SomeJobFunction]:
         """Give jobs a function to name: the gate that decides whether to wake, or the text of a firing."""
-        check_option("session", name)
+        name_text(name, "function")
 
         def register(function: SomeJobFunction) -> SomeJobFunction:
             self._registry.add_function(name, function)
@@ -278,7 +279,7 @@ class Headway:
         """What this node is called among those that share its store; chosen before the start."""
         if self._engine is not None:
             raise InvalidInput("name", name, "chosen before the start")
-        check_option("session", name)
+        name_text(name, "name")
         self._name = name
 
     @property

@@ -53,8 +53,9 @@ def build_app(
     desk = Desk(hw, settings, config)
     table = [route for route in ALL if isinstance(route, Endpoint)]
     others = [route for route in ALL if not isinstance(route, Endpoint)]
+    router = _router(desk, [*table, *describing(table)])
     app = Litestar(
-        [_serving(desk, [*table, *describing(table)]), *others],
+        [_handler(router), *others],
         openapi_config=None,
         logging_config=None,
         cors_config=_cors(settings),
@@ -63,15 +64,35 @@ def build_app(
     )
     app.state.desk = desk
     ids = RunIds.for_node(0)
-    return Gateway(Limits(app, settings.max_connections, ids.next), desk)
+    # The middleware for CORS is Litestar's; where it is not needed, endpoints need not go through there.
+    inner = app if settings.cors_origins else _short(router, app)
+    return Gateway(Limits(inner, settings.max_connections, ids.next), desk)
 
 
-def _serving(desk: Desk, table: Iterable[Endpoint]) -> ASGIRouteHandler:
-    """One handler for the whole table. A router of our own finds the path: Litestar's would decode it first."""
+def _router(desk: Desk, table: Iterable[Endpoint]) -> Router[Resource]:
+    """A router of our own finds the path: Litestar's would decode it first."""
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in table:
         by_path.setdefault(endpoint.path, []).append(endpoint)
-    router = Router((path, Resource(desk, path, endpoints)) for path, endpoints in by_path.items())
+    return Router((path, Resource(desk, path, endpoints)) for path, endpoints in by_path.items())
+
+
+def _short(router: Router[Resource], app: ASGIApp) -> ASGIApp:
+    """Our endpoints, at once; what the router does not know goes to the app."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            resource = router.find(raw_path(scope))
+            if resource is not None:
+                await resource(scope, receive, send)
+                return
+        await app(scope, receive, send)
+
+    return serve
+
+
+def _handler(router: Router[Resource]) -> ASGIRouteHandler:
+    """One handler for the whole table, and for whatever is not in it."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         path = raw_path(scope)

@@ -18,6 +18,9 @@ SomeRequest = TypeVar("SomeRequest", bound=Request)
 MOST_PARAMETERS = 100
 TOKEN_PARAMETER = "access_token"
 VISIBLE = re.compile(r"[!-~]+")
+_TOO_DEEP = "JSON that is not so deeply nested"
+_EXACT = 2**53
+"""Up to this each whole number is a float of its own."""
 
 
 class Binder:
@@ -89,7 +92,7 @@ def read_json(
     except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
         raise Malformed("body", body[:40].decode("utf-8", "replace"), f"JSON ({wrong})") from None
     except RecursionError:
-        raise Malformed("body", "…", "JSON that is not so deeply nested") from None
+        raise Malformed("body", "…", _TOO_DEEP) from None
 
 
 def read_params(given: object, kind: type[SomeRequest]) -> SomeRequest:
@@ -104,13 +107,18 @@ def _read_again(
     given: object, kind: type[SomeRequest], wrong: msgspec.ValidationError
 ) -> SomeRequest:
     """To JSON 128.0 is a whole number too; if that was all, the request is fine."""
-    if "got `float`" in str(wrong):
-        given = _with_whole_numbers(given)
-        try:
-            return msgspec.convert(given, kind)
-        except msgspec.ValidationError as still_wrong:
-            wrong = still_wrong
-    raise invalid(wrong, kind, given) from None
+    try:
+        if "got `float`" in str(wrong):
+            given = _with_whole_numbers(given)
+            try:
+                return msgspec.convert(given, kind)
+            except msgspec.ValidationError as still_wrong:
+                wrong = still_wrong
+        refusal = invalid(wrong, kind, given)
+    except RecursionError:
+        # It could just be read; to look into it takes a little more of the stack.
+        refusal = Malformed("body", "…", _TOO_DEEP)
+    raise refusal from None
 
 
 class Header:
@@ -239,7 +247,7 @@ def _take(given: dict[str, object], part: Request) -> None:
 
 def _with_whole_numbers(value: object) -> object:
     match value:
-        case float() if value.is_integer():
+        case float() if value.is_integer() and abs(value) <= _EXACT:
             return int(value)
         case dict():
             return {key: _with_whole_numbers(inner) for key, inner in value.items()}

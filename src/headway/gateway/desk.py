@@ -11,6 +11,7 @@ from headway.gateway.access.book import TokenBook
 from headway.gateway.access.guard import Guard
 from headway.gateway.access.rate import Rates
 from headway.gateway.metrics import Metrics
+from headway.gateway.spans import open_spans
 from headway.gateway.stream.journal import Journal
 from headway.model.server import ServerSettings
 from headway.model.time import Instant
@@ -65,14 +66,15 @@ class Desk:
             self._ends.callback(engine.bus.tap(ear))
         engine.meter = self.metrics.stored
         self._ends.callback(setattr, engine, "meter", None)
+        if (end_spans := open_spans(self.hw)) is not None:
+            self._ends.callback(end_spans)
 
     def close(self) -> None:
         """Let everything go that listens."""
         self._ends.close()
         self.journal.close()
-        now_s = asyncio.get_running_loop().time()
         for timeout in self.waits:
-            timeout.reschedule(now_s)
+            end_wait(timeout)
 
     def _now(self) -> Instant:
         return self.clock.now()
@@ -85,3 +87,9 @@ class Desk:
 
     async def _tokens(self) -> Sequence[Token]:
         return await self.hw.tokens.list()
+
+
+def end_wait(timeout: asyncio.Timeout) -> None:
+    """Whoever waits there waits no longer."""
+    if not timeout.expired():
+        timeout.reschedule(asyncio.get_running_loop().time())

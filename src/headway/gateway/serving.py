@@ -5,6 +5,7 @@ This is the way of every request, so it is flat: no middleware for each step, on
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from headway.gateway.binding import Binder
 from headway.gateway.desk import Desk
 from headway.gateway.endpoint import Endpoint
 from headway.gateway.errors import Gone, TooLarge, WrongMedia, WrongMethod, tell
+from headway.gateway.stream.cutting import until_gone
 from headway.gateway.tracing import read_traceparent
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -24,6 +26,8 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 _encode = msgspec.json.Encoder().encode
 _JSON = b"application/json"
 _PUBLIC = Caller("public")
+_LONGEST = 18
+"""So many digits of a length are looked at: more of them are too many anyway."""
 _NO_HEADERS: Headers = ()
 
 
@@ -90,6 +94,7 @@ class Served:
         self._operation = endpoint.operation
         self._binder = Binder(endpoint)
         self._made = _made_fields(endpoint)
+        self._waits = "wait" in endpoint.query
 
     async def answer(self, scope: Scope, receive: Receive) -> "msgspec.Struct | Sends":
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -98,6 +103,8 @@ class Served:
         if self._binder.needs_body:
             body = await read_body(receive, headers, self._desk.settings.body_limit)
         asked = self._binder.bind(raw_path(scope), scope["query_string"], headers, body)
+        if self._waits:
+            caller = msgspec.structs.replace(caller, gone=partial(until_gone, receive))
         # The scope was asked before the body was read.
         answer: msgspec.Struct | Sends = await self._operation.work(self._desk, caller, asked)
         return answer
@@ -150,7 +157,7 @@ async def send_json(
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
     """The whole body, and never more of it than may be: who announces too much is not even read."""
     length = headers.get(b"content-length", b"0")
-    if length.isdigit() and int(length) > limit:
+    if length.isdigit() and int(length[:_LONGEST]) > limit:
         raise TooLarge("body", limit)
     body, more = await _piece(receive)
     if more:

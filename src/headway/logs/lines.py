@@ -9,6 +9,7 @@ import msgspec
 from headway.model.events import Event, NodeBroken, OutputEmitted, TokensUsed
 from headway.model.outcome import Json
 from headway.model.telling import told
+from headway.model.text import whole
 from headway.model.time import SECOND, Instant, instant_text
 from headway.model.words import LogLevel
 
@@ -46,7 +47,7 @@ def record_line(record: logging.LogRecord, message: str, held_back: int = 0) -> 
     """The line of what a library said."""
     data: dict[str, Json] = {"event": RECORD, "logger": record.name, "message": message}
     if record.exc_info and record.exc_info[1] is not None:
-        data["trace"] = "".join(traceback.format_exception(record.exc_info[1]))
+        data["trace"] = whole("".join(traceback.format_exception(record.exc_info[1])))
     return _line(instant_text(said_at(record)), level_of_record(record), data, held_back)
 
 
@@ -63,18 +64,13 @@ def said_at(record: logging.LogRecord) -> Instant:
 def message_of(record: logging.LogRecord) -> str:
     """What a library said, its arguments filled in."""
     try:
-        return record.getMessage()
+        return whole(record.getMessage())
     except Exception:  # noqa: BLE001 - arguments that do not fit their text are somebody else's bug
-        return record.msg if isinstance(record.msg, str) else object.__repr__(record.msg)
+        return whole(record.msg if isinstance(record.msg, str) else object.__repr__(record.msg))
 
 
 def _line(at: Json, level: LogLevel, data: dict[str, Json], held_back: int) -> bytes:
     line: dict[str, Json] = {"at": at, "level": level.value, **data}
     if held_back:
         line["heldBack"] = held_back
-    try:
-        return _ENCODER.encode(line) + b"\n"
-    except (TypeError, ValueError, UnicodeEncodeError):
-        # A lone surrogate in a text of the user's: told as Python shows it.
-        shown = {name: ascii(value) for name, value in line.items()}
-        return _ENCODER.encode(shown) + b"\n"
+    return _ENCODER.encode(line) + b"\n"

@@ -14,7 +14,6 @@ from headway.model.words import LogLevel
 
 Line: TypeAlias = dict[str, object]
 _RUN_FIELDS = ("runId", "into", "message", "parts")
-_LEVELS = tuple(LogLevel)
 _DECODER = msgspec.json.Decoder(dict[str, object])
 
 
@@ -27,8 +26,8 @@ def line_matches(
     session: str | None = None,
 ) -> bool:
     """Whether a line is among those that were asked for."""
-    said = line.get("level")
-    if (RANK.get(LogLevel(said), 0) if said in _LEVELS else 0) < RANK[level]:
+    rank = next((RANK[known] for known in LogLevel if known == line.get("level")), 0)
+    if rank < RANK[level]:
         return False
     if event is not None and line.get("event") != event:
         return False
@@ -46,7 +45,12 @@ def newest_lines(
     """
     newest: deque[Line] = deque(maxlen=count)
     for file in files_of(path):
-        with file.open("rb") as lines:
+        try:
+            lines = file.open("rb")
+        except FileNotFoundError:
+            # The last of those that are kept; another one was just put aside.
+            continue
+        with lines:
             end = None if before is None else before.begins_in(lines)
             for raw in lines:
                 if end is not None and lines.tell() > end:

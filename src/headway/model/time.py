@@ -7,6 +7,7 @@ RFC 3339 text and as durations such as `1h30m`.
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TypeAlias
 
 from headway.model.errors import InvalidInput
@@ -89,4 +90,11 @@ def instant_of(moment: datetime, field: str) -> Instant:
 
 def instant_text(instant: Instant) -> str:
     """RFC 3339 in UTC, to the millisecond."""
-    return as_datetime(instant).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, rest = divmod(instant, SECOND)
+    return f"{_second_text(second)}.{rest // MILLISECOND:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _second_text(second: int) -> str:
+    """Most instants that are written are of the same few seconds."""
+    return as_datetime(second * SECOND).replace(tzinfo=None).isoformat(timespec="seconds")

@@ -81,7 +81,7 @@ def test_c13_a_job_by_rpc_from_its_creation_to_its_end(tmp_path: Path) -> None:
         line.call("cron.toggle", job=job_id, enabled=False)
         assert line.call("cron.get", job=job_id)["enabled"] is False
         listed = line.call("cron.list")
-        assert [each["id"] for each in listed["jobs"]] == [job_id]  # type: ignore[attr-defined, index]
+        assert [each["id"] for each in listed["jobs"]] == [job_id]  # type: ignore[attr-defined]
         assert "jobs" in json.dumps(line.call("cron.status"))
         line.call("cron.delete", job=job_id)
         assert line.ask("cron.get", job=job_id)["error"]["code"] == "job_not_found"  # type: ignore[index]

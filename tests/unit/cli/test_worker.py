@@ -131,7 +131,7 @@ class TestSignals:
         assert node.said == [
             "node 1 (desk) runs support on memory://",
             "stopping: nothing runs",
-            "stopped; what waits is kept in the store",
+            "stopped; nothing is kept, as its store was memory",
         ]
 
     @virtual_time

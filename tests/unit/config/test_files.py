@@ -144,3 +144,11 @@ def test_o2_what_is_not_toml_is_refused_by_its_line_and_not_repeated() -> None:
     (problem,) = problems('[server]\nport = 1\nstore = "postgresql://me:secret@host/db\n')
     assert problem.startswith("headway.toml line 3: this is not TOML: ")
     assert "secret" not in problem
+
+
+@pytest.mark.parametrize("name", ["", "nul\\u0000", "x" * 513])
+@pytest.mark.parametrize("section", ["lanes", "channels", "agents"])
+def test_o2_what_nothing_can_be_called_is_refused(section: str, name: str) -> None:
+    (problem,) = problems(f'[{section}."{name}"]\n')
+    assert problem.startswith(f"headway.toml line 1: {section}.")
+    assert "1 to 512 characters" in problem

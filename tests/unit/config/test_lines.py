@@ -78,3 +78,7 @@ def _flat(data: dict[str, object]) -> Iterator[tuple[str, ...]]:
 @pytest.mark.parametrize("text", ["", "\n\n", "# only this"])
 def test_nothing_stands_nowhere(text: str) -> None:
     assert lines_of(text) == {}
+
+
+def test_o2_lines_that_end_as_on_windows_are_the_same_lines() -> None:
+    assert lines_of(FILE.replace("\n", "\r\n")) == lines_of(FILE)

@@ -161,3 +161,11 @@ class TestFinding:
     def test_a_byte_order_mark_is_no_part_of_the_text(self) -> None:
         Path("headway.toml").write_bytes(b"\xef\xbb\xbf[server]\nport = 5\n")
         assert load(None, {}).server.port == 5
+
+
+@pytest.mark.parametrize("named", ["x" * 5_000, "~nobody-of-this-name/headway.toml"])
+def test_o2_a_path_that_no_file_can_have_is_refused_by_name(named: str) -> None:
+    with pytest.raises(InvalidInput, match=r"--config: .* must be the path of a config file"):
+        load(named, {})
+    with pytest.raises(InvalidInput, match="HEADWAY_CONFIG: "):
+        load(None, {"HEADWAY_CONFIG": named})

@@ -140,4 +140,5 @@ def test_x1_a_copy_that_is_dropped_leaves_nothing_behind() -> None:
     for _ in range(5):
         twin_of(hand.kernel)
     gc.collect()
-    assert sum(isinstance(thing, Alarm) for thing in gc.get_objects()) == before
+    # What earlier tests have left may go meanwhile.
+    assert sum(isinstance(thing, Alarm) for thing in gc.get_objects()) <= before

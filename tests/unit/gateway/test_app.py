@@ -32,6 +32,9 @@ async def ask(method: str, path: str, **options: object) -> httpx.Response:
         return await http.request(method, path, **options)  # type: ignore[arg-type]
 
 
+NESTED = b"[" * 900 + b"]" * 900
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -44,6 +47,7 @@ async def ask(method: str, path: str, **options: object) -> httpx.Response:
         (b'{"agentId":"a","action":"\\ud800"}', "body"),
         (b"[" * 100_000, "body"),
         (b'{"agentId":"a","action":"x","params":{"a":' + b"[" * 100_000, "body"),
+        (b'{"agentId":"a","action":"x","priority":1.0,"params":{"a":' + NESTED + b"}}", "body"),
         (b"null", "body"),
         (b'{"agentId":"a","action":"x\\u0000"}', "action"),
         (b'{"agentId":"a","action":"x","deadline":"soon"}', "deadline"),
@@ -57,6 +61,39 @@ def test_t2_a_body_that_cannot_be_read_is_a_400(body: bytes, field: str) -> None
     answer = run_virtual(ask("POST", "/tasks", content=body, headers=headers))
     assert answer.status_code == 400, answer.text
     assert told(answer).details["field"] == field
+
+
+def test_t2_no_depth_of_nesting_is_our_fault() -> None:
+    """There is a band in which a body can just be read, but not looked into with a few more calls on the stack."""
+
+    async def statuses() -> set[int]:
+        async with served(with_agents(Recorder(takes=0))) as http:
+            found: set[int] = set()
+            for depth in range(850, 1_000):
+                body = b'{"agentId":' + b"[" * depth + b"]" * depth + b',"action":"x"}'
+                headers = {"content-type": "application/json"}
+                answer = await http.post("/tasks", content=body, headers=headers)
+                found.add(answer.status_code)
+            return found
+
+    assert run_virtual(statuses()) == {400}
+
+
+def test_t2_whole_numbers_may_be_written_with_a_point_and_others_stay_as_they_are() -> None:
+    async def params() -> object:
+        async with served(with_agents(Recorder(takes=0))) as http:
+            task = {**TASK, "priority": 5.0, "params": {"few": 2.5, "many": 1e300}}
+            taken = await http.post("/tasks", json=task)
+            assert taken.status_code == 202, taken.text
+            return (await http.get(taken.headers["location"])).json()["params"]
+
+    assert run_virtual(params()) == {"few": 2.5, "many": 1e300}
+
+
+def test_t2_an_announced_length_of_any_size_is_a_413() -> None:
+    headers = {"content-type": "application/json", "content-length": "9" * 5_000}
+    answer = run_virtual(ask("POST", "/tasks", content=b"{}", headers=headers))
+    assert answer.status_code == 413
 
 
 def test_t2_more_than_a_mebibyte_is_a_413_however_it_comes() -> None:

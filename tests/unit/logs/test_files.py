@@ -109,3 +109,19 @@ def test_files_are_in_the_order_of_their_lines(tmp_path: Path) -> None:
     path.unlink()
     assert len(files_of(path)) == 3
     assert files_of(tmp_path / "none") == []
+
+
+def test_o3_what_is_no_file_is_never_put_aside(tmp_path: Path) -> None:
+    """A device or a pipe keeps its name, however much was written to it."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        file = RotatedFile(path, max_bytes=8, keep=2)
+        for line in (b"one\n", b"two\n", b"three\n"):
+            file.write([line])
+        file.close()
+        assert os.read(reading, 100) == b"one\ntwo\nthree\n"
+    finally:
+        os.close(reading)
+    assert [other.name for other in tmp_path.iterdir()] == ["pipe"]

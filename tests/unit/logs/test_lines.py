@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from headway.events import CATALOGUE, Event, NodeBroken, StoreAway
-from headway.logs.lines import event_line, level_of, level_of_record, record_line
+from headway.logs.lines import event_line, level_of, level_of_record, message_of, record_line
 from headway.model.events import LaneChanged, OutputEmitted, TokensUsed
 from headway.model.run import LaneName
 from headway.model.words import LogLevel
@@ -45,7 +45,7 @@ def test_o3_every_event_has_its_level(kind: type[Event]) -> None:
 
 
 def test_o3_what_a_library_says_is_a_line_too() -> None:
-    assert json.loads(record_line(record("took %d ms", 5))) == {
+    assert json.loads(record_line(record("took 5 ms"), "took 5 ms")) == {
         "at": "2025-06-15T15:06:40.123Z",
         "level": "error",
         "event": "log",
@@ -60,15 +60,17 @@ def test_o3_an_error_comes_with_its_trace() -> None:
         raise ValueError("why")
     except ValueError:
         said.exc_info = sys.exc_info()
-    trace = json.loads(record_line(said))["trace"]
+    trace = json.loads(record_line(said, message_of(said)))["trace"]
     assert trace.startswith("Traceback")
     assert trace.rstrip().endswith("ValueError: why")
 
 
 def test_o3_words_that_do_not_fit_break_nothing() -> None:
-    assert json.loads(record_line(record("%d", "x")))["message"] == "%d"
-    lone = json.loads(event_line(StoreAway(at=AT, error="\ud800")))
-    assert "ud800" in lone["error"]
+    assert message_of(record("took %d ms", 5)) == "took 5 ms"
+    assert message_of(record("%d", "x")) == "%d"
+    assert message_of(record("half %s", "\ud800")) == "half \ufffd"
+    lone = json.loads(event_line(StoreAway(at=AT, error="half \ud800")))
+    assert lone["error"] == "half \ufffd"
 
 
 @pytest.mark.parametrize(

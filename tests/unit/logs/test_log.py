@@ -213,3 +213,53 @@ def test_o3_a_closed_terminal_stops_nothing(tmp_path: Path) -> None:
 def test_o2_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"log\.file.*No such file or directory"):
         open_log(LogSettings(file=str(tmp_path / "none" / "log")))
+
+
+class _Untellable:
+    """What a library may say that cannot be told."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("made up")
+
+    __repr__ = __str__
+
+
+def test_o3_what_cannot_be_told_does_not_end_the_log() -> None:
+    stream = io.StringIO()
+    with logging_to(stream) as log:
+        for message, *filled in (
+            (_Untellable(),),
+            ("about %s", _Untellable()),
+            ("%d %d", 1),
+            ("and on",),
+        ):
+            warning = logging.WARNING
+            log.hear_record(
+                logging.LogRecord("some.library", warning, "x.py", 1, message, tuple(filled), None)
+            )
+    messages = [line["message"] for line in lines(stream.getvalue())]
+    assert messages[1:] == ["about %s", "%d %d", "and on"]
+    assert "_Untellable object" in str(messages[0])
+
+
+def test_o3_another_error_in_the_same_words_is_news() -> None:
+    stream = io.StringIO()
+    with logging_to(stream):
+        said = logging.getLogger("some.library")
+        for number in (1, 2, 1):
+            said.warning("order %d failed", number)
+        for error in (ValueError("one"), KeyError("two")):
+            for _ in range(2):
+                try:
+                    raise error
+                except (ValueError, KeyError):
+                    said.exception("a request failed")
+    found = [
+        str(line.get("trace", line["message"])).split()[-1] for line in lines(stream.getvalue())
+    ]
+    assert found == ["failed", "failed", "one", "'two'"]
+
+
+def test_o3_a_folder_of_nobody_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match=r"log\.file"):
+        open_log(LogSettings(file="~nobody-of-this-name/log"))

@@ -99,3 +99,13 @@ LINE: Line = {"level": "info", "event": "RunsMerged", "runId": "a", "session": "
 )
 def test_o3_lines_are_found_by_what_they_are_about(asked: dict[str, str], expected: bool) -> None:
     assert line_matches(LINE, **asked) is expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "odd", [b'{"text":"\xff"}', b'{"a":' + b"[" * 5_000, b'{"level":[]}', b'{"level":{}}', b"5"]
+)
+def test_o3_what_others_wrote_into_it_hides_no_line(tmp_path: Path, odd: bytes) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(odd + b"\n" + lines(1)[0])
+    found = newest_lines(path, 10, line_matches)
+    assert found[-1] == {"number": 1}

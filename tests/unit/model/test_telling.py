@@ -8,7 +8,7 @@ import pytest
 
 from headway.model import events, telling
 from headway.model.run import AgentName, LaneName, Route, RunId, SessionKey
-from headway.model.time import SECOND
+from headway.model.time import SECOND, instant_text, span_text
 from headway.model.words import Source, State
 
 A = AgentName("a")
@@ -31,7 +31,7 @@ def test_each_instant_and_span_is_known_by_its_name(
     event: str, field: str, annotation: str
 ) -> None:
     writer = telling._writer(field)
-    expected = {"Instant": telling.instant_text, "Span": telling.span_text}
+    expected = {"Instant": instant_text, "Span": span_text}
     words = set(annotation.replace("|", " ").split())
     assert writer is next((expected[word] for word in words if word in expected), None)
 

@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Sequence
 
 import pytest
 
-from headway import Headway, NotRunning, Outcome, State, Turn
+from headway import Headway, NotRunning, Outcome, Settings, State, Turn, Unavailable
 from headway.core.actions import Action
 from headway.events import NodeBroken
 from headway.model.run import AgentName, Run, SessionKey
-from headway.model.settings import AgentSettings, Settings
+from headway.model.settings import AgentSettings
+from headway.model.time import SECOND
 from headway.ports import Admission, Clock, Recorded
 from headway.runners.function import FunctionRunner
 from headway.runtime.clock import clock_for
@@ -37,6 +38,18 @@ class SlowStore(MemoryStore):
 
     async def record(self, actions: Sequence[Action]) -> Recorded:
         await asyncio.sleep(0.1)
+        return await super().record(actions)
+
+
+class AwayStore(MemoryStore):
+    """Keeps what it has, and one day takes nothing more."""
+
+    durable = True
+    away = False
+
+    async def record(self, actions: Sequence[Action]) -> Recorded:
+        if self.away:
+            raise Unavailable("made up")
         return await super().record(actions)
 
 
@@ -121,3 +134,21 @@ async def test_l4_a_wait_in_one_headway_is_not_booked_on_a_turn_of_another() -> 
         assert await one.send("a", "x", session="s") == "done"
         await busy.wait()
     assert most == 1
+
+
+@virtual_time
+async def test_l5_a_store_that_is_away_is_waited_for_once() -> None:
+    """Who has drained in vain until others have taken everything over does not wait as long again to close."""
+    loop = asyncio.get_running_loop()
+    engine = await engine_on(AwayStore, [])
+    handle = await engine.delegate(0, "a", "x", {"session": "s"})
+    assert isinstance(engine.store, AwayStore)
+    engine.store.away = True
+    settings = engine.settings
+    patience_s = (settings.lease + settings.cancel_grace) / SECOND
+    began_s = loop.time()
+    await engine.drain(5 * SECOND)
+    assert loop.time() - began_s == pytest.approx(5 + patience_s)
+    await engine.close(0)
+    assert loop.time() - began_s < 5 + patience_s + 1
+    assert handle.outcome is not None

@@ -75,11 +75,16 @@ class HttpFront:
             done = await self._config.reload()
         except HeadwayError as wrong:
             self._say(f"reload refused, nothing was changed: {wrong}")
+        except Exception:
+            # A server does not end because its config could not be read again.
+            logging.getLogger(__name__).exception("the reload failed")
+            self._say("reload failed, see the log")
         else:
             self._say(_told(done))
 
     def introduction(self) -> str:
-        lines = introduction(self._headway, self._listening.url, self._config.config, self._tokens)
+        config, url = self._config, self._listening.url
+        lines = introduction(self._headway, url, config.server, config.file, self._tokens)
         hints, self._hints = self._hints, ()
         return "\n".join((*lines, *hints))
 

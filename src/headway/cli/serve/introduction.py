@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 from headway.cli.jobs.options import COMMAND_AGENT
 from headway.cli.serve.addresses import is_local
-from headway.config import Config
 from headway.config.secrets import without_password
 from headway.facade import Headway
+from headway.model.server import ServerSettings
 from headway.wiring import MEMORY
 
 
-def introduction(headway: Headway, url: str, config: Config, tokens: int) -> Sequence[str]:
-    server = config.server
+def introduction(
+    headway: Headway, url: str, server: ServerSettings, file: str, tokens: int
+) -> Sequence[str]:
     lanes = ", ".join(f"{name} {lane.width}" for name, lane in headway.lanes().items())
     lines = [
         f"headway listens on {url} (API: {url}/docs)",
@@ -21,8 +22,8 @@ def introduction(headway: Headway, url: str, config: Config, tokens: int) -> Seq
         f"  lanes   {lanes}",
         f"  access  {_access(server.host, tokens)}",
     ]
-    if config.file:
-        lines.append(f"  config  {config.file}")
+    if file:
+        lines.append(f"  config  {file}")
     if server.log.file:
         lines.append(f"  log     stderr and {server.log.file}")
     if COMMAND_AGENT in headway.agents:

@@ -36,6 +36,8 @@ class BoundedProtocol(HttpProtocol):
     _head_open = False
     _has_asked = False
     _turned_away = False
+    _handed_over = False
+    """To the protocol of a WebSocket, which looks after itself."""
     _too_slow_at: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -67,7 +69,7 @@ class BoundedProtocol(HttpProtocol):
 
     def _look_after_rest(self) -> None:
         """What is incomplete may neither grow nor wait for ever."""
-        if self._turned_away:
+        if self._turned_away or self._handed_over:
             return
         if self._head_open and self._fed > HEAD_LIMIT:
             self._turn_away(431, "headers_too_large", f"headers have at most {HEAD_LIMIT} bytes")
@@ -97,6 +99,7 @@ class BoundedProtocol(HttpProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         self._take_time()
+        self._handed_over = True
         super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:

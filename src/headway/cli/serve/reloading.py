@@ -19,6 +19,8 @@ class LiveConfig:
         self._headway = headway
         self._code: Settings = headway.settings
         """What the user's own module said, before any config."""
+        self._begun_with = config
+        """What counts where a new start is needed, whatever the file says since."""
         self._config = config
         self._again = again
         self._log: Log | None = None
@@ -29,16 +31,19 @@ class LiveConfig:
         self._log = log
 
     @property
-    def config(self) -> Config:
-        return self._config
+    def file(self) -> str:
+        """The file that was read last; empty if there is none."""
+        return self._config.file
 
     @property
     def server(self) -> ServerSettings:
-        return self._config.server
+        """Where it listens and what it lets in: decided at the start."""
+        return self._begun_with.server
 
     def shown(self) -> tuple[Shown, ...]:
-        """Every key with its value and where that comes from, without passwords."""
-        return shown(self._config)
+        """Every key with the value that counts and where that comes from, without passwords."""
+        begun = {one.key: one for one in shown(self._begun_with) if not one.live}
+        return tuple(begun.get(one.key, one) for one in shown(self._config))
 
     async def reload(self) -> Reloaded:
         """Apply what has changed and can be applied; the rest counts from the next start."""
@@ -46,7 +51,7 @@ class LiveConfig:
         done = self._headway.reload(self._settings(fresh))
         changed, restart = (
             done.changed,
-            (*done.needs_restart, *_server_changes(self._config, fresh)),
+            (*done.needs_restart, *_server_changes(self._begun_with, fresh)),
         )
         level = fresh.server.log.level
         if self._log is not None and self._log.level is not level:

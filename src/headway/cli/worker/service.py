@@ -10,7 +10,9 @@ from typing import Protocol
 from headway.config.secrets import without_password
 from headway.facade import Headway
 from headway.model.errors import NotRunning, Unavailable
+from headway.model.text import whole
 from headway.model.time import SECOND, Span, as_timedelta, span_text
+from headway.wiring import MEMORY
 
 PROGRESS_EVERY: Span = 5 * SECOND
 TELLING_WITHIN: Span = 2 * SECOND
@@ -78,16 +80,14 @@ class Service:
                 self._say(self._introduction())
                 await self._live()
             finally:
-                if self._front is not None:
-                    await self._front.close()
-                told = await self._close()
+                try:
+                    if self._front is not None:
+                        await self._front.close()
+                finally:
+                    told = await self._close()
         if self._broken is not None:
             raise self._broken
-        self._say(
-            "stopped; what waits is kept in the store"
-            if told
-            else "stopped; the store cannot be told, so others take over when the lease is over"
-        )
+        self._say(f"stopped; {self._what_is_kept(told)}")
 
     def stop(self) -> None:
         """Drain and end. Asked for a second time, cut what still runs."""
@@ -214,6 +214,13 @@ class Service:
         grace = self._headway.settings.drain_grace if said is None else said
         return grace if self._front is None else grace - min(self._front.closing, grace // 5)
 
+    def _what_is_kept(self, told: bool) -> str:
+        if self._headway.store == MEMORY:
+            return "nothing is kept, as its store was memory"
+        if told:
+            return "what waits is kept in the store"
+        return "the store cannot be told, so others take over when the lease is over"
+
     def _waiting_for(self) -> str:
         running = self._running()
         if not running:
@@ -264,7 +271,7 @@ def print_line(line: str) -> None:
     """What a service says unless it is given another way."""
     # A terminal that was closed must not keep a node from ending well.
     with suppress(OSError):
-        print(line, flush=True)
+        print(whole(line), flush=True)
 
 
 def _has_terminal() -> bool:

@@ -1,5 +1,7 @@
 """Who asks, and what he may."""
 
+from collections.abc import Awaitable, Callable
+
 from headway.gateway.errors import Forbidden
 from headway.model.value import Value
 from headway.model.words import Scope
@@ -18,6 +20,8 @@ class Caller(Value, frozen=True):
     request_id: str = ""
     traceparent: str = ""
     """The span of whoever asks, if he sent one (W3C Trace Context)."""
+    gone: Callable[[], Awaitable[object]] | None = None
+    """Waits until whoever asked has left, where that can be noticed: nobody need be waited for then."""
 
     def may(self, scope: Scope) -> bool:
         """Each scope allows what those before it do."""
@@ -34,12 +38,12 @@ class Caller(Value, frozen=True):
 
     def need(self, scope: Scope) -> None:
         if not self.may(scope):
-            raise Forbidden(f"this needs the scope {scope!r}", scope=scope)
+            raise Forbidden(f"this needs the scope `{scope}`", scope=scope)
 
     def need_agent(self, agent: str) -> None:
         """For what names an agent: the caller may know of it, but not ask it."""
         if not self.sees(agent):
-            raise Forbidden(f"this token is for agent {self.agent!r} only", agent=agent)
+            raise Forbidden(f"this token is for agent {self.agent!r} only", agentId=agent)
 
     def need_all_agents(self) -> None:
         """For what touches everything there is, such as lanes and limits."""

@@ -7,8 +7,16 @@ everybody look local, so whatever was forwarded is refused.
 
 import ipaddress
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
-_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+_FORWARDED = (
+    b"forwarded",
+    b"via",
+    b"x-forwarded-for",
+    b"x-forwarded-host",
+    b"x-forwarded-proto",
+    b"x-real-ip",
+)
 
 
 def refusal(
@@ -31,6 +39,7 @@ def refusal(
     return None
 
 
+@lru_cache(maxsize=256)
 def is_loopback(address: str) -> bool:
     try:
         ip = ipaddress.ip_address(address)
@@ -40,6 +49,7 @@ def is_loopback(address: str) -> bool:
     return bool((mapped or ip).is_loopback)
 
 
+@lru_cache(maxsize=256)
 def is_local_host(host: str) -> bool:
     """Whether a `Host` names this machine: `localhost:8787`, `127.0.0.1`, `[::1]:8787`."""
     if host.startswith("["):

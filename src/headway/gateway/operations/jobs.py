@@ -7,9 +7,11 @@ from headway.gateway.access.caller import Caller
 from headway.gateway.desk import Desk
 from headway.gateway.errors import Conflict
 from headway.gateway.operations import operation
+from headway.gateway.operations.sessions import need_place
 from headway.jobs import JobFields
 from headway.jobs import JobPatch as Patch
 from headway.model.errors import InvalidInput, JobNotFound
+from headway.model.job import ISOLATED, JOB
 from headway.model.views import JobView
 from headway.model.words import Scope, State
 from headway.wire.base import maybe_moment
@@ -74,6 +76,7 @@ async def create_job(desk: Desk, caller: Caller, asked: JobRequest) -> JobAnswer
     """
     caller.need_agent(asked.agent_id)
     _may_command(caller, asked)
+    await _need_session(desk, caller, asked)
     fields = job_fields(asked)
     del fields["name"], fields["agent"]
     try:
@@ -95,6 +98,7 @@ async def edit_job(desk: Desk, caller: Caller, asked: JobEdit) -> JobAnswer:
     agent = str(fields.get("agent", view.agent))
     caller.need_agent(agent)
     _may_command(caller, asked)
+    await _need_session(desk, caller, asked)
     try:
         changed = await desk.hw.jobs.edit(view.id, **cast("Patch", fields))
     except InvalidInput as wrong:
@@ -198,6 +202,11 @@ async def find(desk: Desk, caller: Caller, job: str) -> JobView:
 def _may_command(caller: Caller, asked: JobChoices) -> None:
     if commands(asked):
         caller.need(Scope.ADMIN)
+
+
+async def _need_session(desk: Desk, caller: Caller, asked: JobChoices) -> None:
+    if isinstance(asked.session, str) and asked.session not in {ISOLATED, JOB}:
+        await need_place(desk, caller, asked.session)
 
 
 async def _refuse_taken(desk: Desk, agent: str, name: str, wrong: InvalidInput) -> None:

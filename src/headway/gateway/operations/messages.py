@@ -4,9 +4,9 @@ import asyncio
 
 from headway.core.session_key import session_key
 from headway.gateway.access.caller import Caller
-from headway.gateway.desk import Desk
+from headway.gateway.desk import Desk, end_wait
 from headway.gateway.operations import operation
-from headway.gateway.operations.sessions import need_session
+from headway.gateway.operations.sessions import need_place, need_session
 from headway.model.errors import InvalidInput, RunCancelled, RunFailed
 from headway.model.outcome import Outcome
 from headway.model.run import AgentName, Route
@@ -53,6 +53,7 @@ async def send(desk: Desk, caller: Caller, asked: MessageRequest) -> MessageAnsw
             return MessageAnswer(
                 command=True, reply=reply, run_id=None, session=key, state=None, outcome=None
             )
+    await need_place(desk, caller, asked.session)
     try:
         handle = await desk.hw.submit(
             asked.agent_id,
@@ -62,7 +63,7 @@ async def send(desk: Desk, caller: Caller, asked: MessageRequest) -> MessageAnsw
     except (RunFailed, RunCancelled) as ended:
         # It was taken and has ended at once: its deadline had passed.
         return _answer(ended.run_id, key, ended.outcome.state, ended.outcome)
-    outcome = await _waited(desk, handle, asked.wait)
+    outcome = await _waited(desk, caller, handle, asked.wait)
     state = outcome.state if outcome is not None else await handle.state()
     return _answer(handle.id, key, state, outcome)
 
@@ -118,20 +119,29 @@ def _options(
     return options
 
 
-async def _waited(desk: Desk, handle: Handle, wait: str | None) -> Outcome | None:
-    """How it ended, if the caller wants to wait and it ends in time."""
+async def _waited(desk: Desk, caller: Caller, handle: Handle, wait: str | None) -> Outcome | None:
+    """How it ended, if the caller wants to wait, stays, and it ends in time."""
     if wait is None:
         return None
     length = span(f"{wait}s" if wait[-1:].isdigit() else wait, "wait")
     timeout = asyncio.timeout(min(length, desk.settings.wait_limit) / SECOND)
     desk.waits.add(timeout)
     try:
-        async with timeout:
-            return await handle.wait()
+        async with timeout, asyncio.TaskGroup() as group:
+            leaving = group.create_task(_end_when_gone(caller, timeout))
+            outcome = await handle.wait()
+            leaving.cancel()
+            return outcome
     except TimeoutError:
         return None
     finally:
         desk.waits.discard(timeout)
+
+
+async def _end_when_gone(caller: Caller, timeout: asyncio.Timeout) -> None:
+    if caller.gone is not None:
+        await caller.gone()
+        end_wait(timeout)
 
 
 def _answer(run_id: str, key: str | None, state: State, outcome: Outcome | None) -> MessageAnswer:

@@ -24,6 +24,9 @@ from headway.wire.sessions import (
     stopped_answer,
 )
 
+_AGENTS = "agent:"
+"""Keys of places begin with this, and go on with the agent's name."""
+
 
 @operation(Scope.READ)
 async def list_sessions(desk: Desk, caller: Caller, asked: SessionsQuery) -> SessionPage:
@@ -97,20 +100,39 @@ async def need_session(desk: Desk, caller: Caller, key: str) -> None:
         await _see(caller, await desk.hw.session(key), desk)
 
 
-async def _see(caller: Caller, view: SessionView, desk: Desk) -> None:
-    """By the runs in it a session is an agent's; an idle one by its last run, or by its key."""
+async def need_place(desk: Desk, caller: Caller, key: str | None) -> None:
+    """Refuse who would put runs among those of an agent that is not his.
+
+    In a session runs wait for each other, and a message may end all of them. A session that is named after his agent
+    is his, and so is one that nobody has used.
+    """
+    if caller.agent is not None and key is not None and not _is_named_after(caller.agent, key):
+        await _see(caller, await desk.hw.session(key), desk, unused=True)
+
+
+async def _see(caller: Caller, view: SessionView, desk: Desk, *, unused: bool = False) -> None:
+    """By the runs in it a session is an agent's; an idle one by its last run, or by its key.
+
+    With `unused`, also one that nobody has used and that is named after no agent.
+    """
     agent = caller.agent
     if agent is None or view.agents == (agent,):
         return
     if agent in view.agents:
         raise Forbidden(f"runs of other agents than {agent!r} are in this session too")
-    if view.agents or not await _was_of(desk, agent, view.key):
+    if view.agents or not await _is_free(desk, agent, view.key, unused=unused):
         raise NotThere("session", view.key)
 
 
-async def _was_of(desk: Desk, agent: str, key: str) -> bool:
+async def _is_free(desk: Desk, agent: str, key: str, *, unused: bool) -> bool:
+    """Whether an idle session is this agent's."""
     page = await desk.hw.runs(session=key, limit=1)
     if page.runs:
         return page.runs[0].run.agent == agent
+    return _is_named_after(agent, key) or (unused and not key.startswith(_AGENTS))
+
+
+def _is_named_after(agent: str, key: str) -> bool:
+    """Whether it is the key of a place of this agent, as `core/session_key.py` makes them."""
     quoted = agent.replace("%", "%25").replace(":", "%3A")
-    return key.startswith(f"agent:{quoted}:")
+    return key.startswith(f"{_AGENTS}{quoted}:")

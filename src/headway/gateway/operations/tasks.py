@@ -7,6 +7,7 @@ from headway.gateway.desk import Desk
 from headway.gateway.errors import BatchRefused, tell
 from headway.gateway.operations import operation
 from headway.gateway.operations.cancelling import cancelled
+from headway.gateway.operations.sessions import need_place
 from headway.model.errors import HeadwayError, NotFound, RunCancelled, RunFailed
 from headway.model.run import RunId
 from headway.model.task import Task
@@ -34,6 +35,7 @@ from headway.wire.tasks import (
 async def submit(desk: Desk, caller: Caller, asked: TaskRequest) -> TaskAccepted:
     """Ask an agent for a task. It is kept before this answers; `position` is its place in line."""
     caller.need_agent(asked.agent_id)
+    await need_place(desk, caller, asked.session)
     options = _options(asked, caller, "deadline")
     try:
         handle = await desk.hw.submit(asked.agent_id, **options)  # type: ignore[arg-type]
@@ -47,6 +49,8 @@ async def submit(desk: Desk, caller: Caller, asked: TaskRequest) -> TaskAccepted
 async def submit_batch(desk: Desk, caller: Caller, asked: BatchRequest) -> BatchAnswer:
     """Ask an agent for up to 50 tasks. Each is taken or refused by itself or, with `atomic`, all or none."""
     caller.need_agent(asked.agent_id)
+    for session in dict.fromkeys(item.session for item in asked.tasks):
+        await need_place(desk, caller, session)
     requests = [
         _options(item, caller, f"tasks[{number}].deadline")
         for number, item in enumerate(asked.tasks)

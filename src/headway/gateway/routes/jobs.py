@@ -73,7 +73,7 @@ handlers = [
         TAG,
         status=201,
         location="/jobs/{id}",
-        refusals=(409,),
+        refusals=(404, 409),
         asked_example=_SHORT,
         answer_example=_JOB,
     ),

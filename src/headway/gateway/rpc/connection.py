@@ -42,6 +42,7 @@ class Connection:
         self._answers: deque[str] = deque()
         self._places = asyncio.Semaphore(CALLS)
         self._woken = asyncio.Event()
+        self._left = asyncio.Event()
 
     def subscribe(self, listener: Listener | None) -> bool:
         """Tell these events from now on, or none; answers whether there was a subscription before."""
@@ -62,7 +63,9 @@ class Connection:
                 writing = tasks.create_task(self._write(send))
                 looking = tasks.create_task(self._visitor.until_refused())
                 await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
-                # Calls under way end by themselves: what was asked for is done although the client has left.
+                # Calls under way end by themselves: what was asked for is done although the client has left. Only
+                # outcomes are not waited for any more.
+                self._left.set()
                 for task in (reading, writing, looking):
                     task.cancel()
         finally:
@@ -85,6 +88,7 @@ class Connection:
             return error_frame(id_of(text), wrong)
         try:
             caller = await self._visitor.admit()
+            caller = msgspec.structs.replace(caller, gone=self._left.wait)
             method = self._methods.get(call.method)
             if method is None:
                 raise UnknownName("method", call.method, self._methods)

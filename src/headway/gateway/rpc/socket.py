@@ -10,7 +10,7 @@ from headway.gateway.desk import Desk
 from headway.gateway.errors import Told, Unauthorized, tell
 from headway.gateway.rpc.connection import Connection, FellBehind, Methods
 from headway.gateway.stream.admission import Visitor, need_room, seat
-from headway.gateway.stream.cutting import CutOff, abort_of, sending_within
+from headway.gateway.stream.cutting import CutOff, abort_of, sending_within, until_gone
 from headway.model.errors import HeadwayError
 from headway.model.time import SECOND
 
@@ -47,7 +47,7 @@ async def serve_socket(
             # It is being broken off; the server notices in its next turn.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BREAKS_OFF_S):
-                    await _until_gone(receive)
+                    await until_gone(receive)
 
 
 async def _serve(connection: Connection, receive: Receive, send: Send) -> None:
@@ -75,11 +75,6 @@ async def _frames(receive: Receive, left: asyncio.Event) -> AsyncIterator[str | 
             return
         if message["type"] == "websocket.receive":
             yield message.get("text") or message.get("bytes") or b""
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "websocket.disconnect":
-        pass
 
 
 async def _refuse(scope: Scope, send: Send, told: Told) -> None:

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from litestar.types import Receive
+
 EXTENSION = "headway.cut"
 """The ASGI extension in which the server gives `abort`."""
 
@@ -41,6 +43,12 @@ def sending_within(
             raise CutOff from None
 
     return send_in_time
+
+
+async def until_gone(receive: Receive) -> None:
+    """Until the client has left, or the whole answer was sent. What it says meanwhile is not looked at."""
+    while not str((await receive())["type"]).endswith(".disconnect"):
+        pass
 
 
 def _nothing() -> None:

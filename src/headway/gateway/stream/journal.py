@@ -62,6 +62,8 @@ class Journal:
 
     def __init__(self, boot: str, memory: int, now: Callable[[], Instant]) -> None:
         self.boot = boot
+        self.left_out = 0
+        """How many events listeners were told that they have missed."""
         self.first = 1
         """The number of the oldest event that is remembered."""
         self.head = 1
@@ -133,6 +135,7 @@ class Journal:
 
     def missed(self, start: Start) -> Entry:
         """What tells a listener that there is a gap before its start."""
+        self.left_out += start.missed or 0
         event = EventsMissed(at=self._now(), count=start.missed or 0)
         return Entry(self.boot, start.number - 1, event)
 

@@ -37,7 +37,9 @@ class Watch:
         """Everything about the run, as server-sent events, until its outcome."""
         yield opening() + self._before
         ear = asyncio.Event()
-        ended = asyncio.get_running_loop().create_task(self._outcome())
+        loop = asyncio.get_running_loop()
+        ended = loop.create_task(self._outcome())
+        said_s = loop.time()
         ended.add_done_callback(lambda _: ear.set())
         self._journal.tell(ear, each=True)
         try:
@@ -51,6 +53,7 @@ class Watch:
                 news = b"".join(self._news(entry.event) for entry in self._listener.take(CHUNK))
                 if news:
                     yield news
+                    said_s = loop.time()
                 elif over:
                     yield ended.result()
                     return
@@ -58,10 +61,11 @@ class Watch:
                     return
                 else:
                     try:
-                        async with asyncio.timeout(KEEP_ALIVE_S):
+                        async with asyncio.timeout_at(said_s + KEEP_ALIVE_S):
                             await ear.wait()
                     except TimeoutError:
                         yield sign_of_life()
+                        said_s = loop.time()
         finally:
             self._journal.tell_no_more(ear)
             ended.cancel()

@@ -9,7 +9,7 @@ from litestar.types import Receive, Scope, Send
 from headway.gateway.desk import Desk
 from headway.gateway.errors import Unauthorized
 from headway.gateway.stream.admission import Visitor, seat
-from headway.gateway.stream.cutting import CutOff, abort_of, sending_within
+from headway.gateway.stream.cutting import CutOff, abort_of, sending_within, until_gone
 from headway.model.time import SECOND
 
 MEDIA_TYPE = "text/event-stream"
@@ -40,7 +40,7 @@ class EventStream:
                 with seat(self._desk):
                     sending = group.create_task(self._send_all(send, only_head=only_head))
                     looking = group.create_task(visitor.until_refused())
-                    await _until_gone(receive)
+                    await until_gone(receive)
                     sending.cancel()
                     looking.cancel()
         except* (CutOff, Unauthorized):
@@ -48,7 +48,7 @@ class EventStream:
             # The server notices in its next turn; until then the answer would look unfinished to it.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BREAKS_OFF_S):
-                    await _until_gone(receive)
+                    await until_gone(receive)
 
     async def _send_all(self, send: Send, *, only_head: bool) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
@@ -56,9 +56,3 @@ class EventStream:
             async for chunk in self._source:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _until_gone(receive: Receive) -> None:
-    """Until the client has left, or the whole answer was sent."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -49,6 +49,8 @@ async def told(listener: Listener, *, follow: bool = True) -> AsyncGenerator[byt
     Without `follow` only those that are there already.
     """
     yield opening(listener.seen)
+    loop = asyncio.get_running_loop()
+    said_s = loop.time()
     while True:
         if listener.behind:
             yield TOO_SLOW
@@ -56,11 +58,14 @@ async def told(listener: Listener, *, follow: bool = True) -> AsyncGenerator[byt
         entries = listener.take(CHUNK)
         if entries:
             yield b"".join(map(block, entries))
+            said_s = loop.time()
         elif not follow or listener.over:
             return
         else:
             try:
-                async with asyncio.timeout(KEEP_ALIVE_S):
+                # Not anew with each event: much may happen that this client does not want.
+                async with asyncio.timeout_at(said_s + KEEP_ALIVE_S):
                     await listener.more()
             except TimeoutError:
                 yield sign_of_life(listener.seen)
+                said_s = loop.time()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headway import Headway, Turn, Unavailable
+from headway import Headway, NotRunning, Turn, Unavailable
 from headway.cli.worker.service import Service
 from headway.model.time import SECOND, Span
 from headway.testing import virtual_time
@@ -20,6 +20,7 @@ class Front:
         self._gone = asyncio.Event()
         self.noted: list[str] = []
         self.closing_takes_s = 0.0
+        self.breaks_closing = False
 
     async def open(self) -> None:
         self.noted.append(f"open, {self._what()}")
@@ -31,6 +32,8 @@ class Front:
     async def close(self) -> None:
         self.noted.append(f"close, {self._what()}")
         await asyncio.sleep(self.closing_takes_s)
+        if self.breaks_closing:
+            raise OSError("made up")
 
     async def reload(self) -> None:
         self.noted.append("reload")
@@ -75,7 +78,7 @@ async def test_it_opens_on_a_running_node_and_closes_on_a_drained_one() -> None:
         with pytest.raises(Unavailable):
             await node.headway.submit("support", "1")
     assert node.front.noted == ["open, running", "close, draining"]
-    assert node.said[-1] == "stopped; what waits is kept in the store"
+    assert node.said[-1] == "stopped; nothing is kept, as its store was memory"
 
 
 @virtual_time
@@ -124,3 +127,20 @@ async def test_a_front_that_breaks_ends_the_service_with_its_error() -> None:
         node.front.break_down()
     assert serving.result() == "made up"
     assert node.front.noted[-1].startswith("close")
+
+
+@virtual_time
+async def test_d7_a_front_that_cannot_close_does_not_keep_the_node_from_leaving() -> None:
+    node = Node()
+    node.front.breaks_closing = True
+
+    async def serve() -> None:
+        with pytest.raises(OSError, match="made up"):
+            await node.service.serve()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve())
+        await asyncio.sleep(1)
+        node.service.stop()
+    with pytest.raises(NotRunning):
+        node.headway.stats()

@@ -62,7 +62,11 @@ def test_what_only_a_new_start_can_change_is_named(files: Files) -> None:
             files.write('store = "sqlite:///x.db"\n[server]\nport = 9\n[log]\nkeep = 2\n')
             done = await live.reload()
             assert done.needs_restart == ("store", "server.port", "log.keep")
-            assert (await live.reload()).needs_restart == (), "said once"
+            assert (await live.reload()).needs_restart == done.needs_restart, "it still does"
+            values = {one.key: one.value for one in live.shown()}
+            assert (live.server.port, values["server.port"], values["store"]) == (8787, 8787, None)
+            files.write("")
+            assert (await live.reload()).needs_restart == (), "the file says again what counts"
 
     asyncio.run(story())
 

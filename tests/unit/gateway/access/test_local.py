@@ -53,7 +53,9 @@ def test_o4_a_name_that_was_made_to_lead_here_is_refused(host: str) -> None:
     assert refusal({b"host": host.encode()}, "127.0.0.1", ()) is not None
 
 
-@pytest.mark.parametrize("header", [b"forwarded", b"x-forwarded-for", b"x-real-ip"])
+@pytest.mark.parametrize(
+    "header", [b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"]
+)
 def test_o4_what_a_proxy_passes_on_is_refused(header: bytes) -> None:
     assert refusal({**LOCAL, header: b"10.0.0.1"}, "127.0.0.1", ()) is not None
 

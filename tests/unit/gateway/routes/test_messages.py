@@ -180,6 +180,113 @@ async def test_o4_a_token_of_one_agent_cannot_stop_the_session_of_another() -> N
         gate.open()
 
 
+INTO = {"text": "mine now", "mode": "interrupt"}
+
+
+@virtual_time
+async def test_o4_a_token_of_one_agent_cannot_send_into_the_session_of_another() -> None:
+    """What interrupts ends all that the session is at, whoever asked for it."""
+    gate = Gate()
+    hw = with_agents(gate, gate, queue=quick_queue())
+    async with opened(hw) as gateway:
+        theirs = [await hw.submit("b", "busy", session="shared") for _ in range(2)]
+        await hw.submit("b", "busy", session="agent:b:web:dm:1")
+        _, bound = await hw.tokens.create("bound", ["control"], agent="a")
+        async with client(gateway, token=bound) as http:
+            for session in ("shared", "agent:b:web:dm:1", "agent:b:web:dm:unused"):
+                into = {"agentId": "a", "session": session}
+                job = {**into, "name": "j", "every": "1h", "text": "x"}
+                tasks = [{"action": "x"}, {"action": "x", "session": session}]
+                for path, body in (
+                    ("/messages", {**into, **INTO}),
+                    ("/tasks", {**into, "action": "x"}),
+                    ("/tasks/batch", {"agentId": "a", "tasks": tasks}),
+                    ("/jobs", job),
+                ):
+                    answer = await http.post(path, json=body)
+                    assert answer.status_code == 404, (path, session, answer.text)
+            new = await http.post("/jobs", json={**job, "session": "job"})
+            assert new.status_code == 201
+            moved = await http.patch(f"/jobs/{new.json()['id']}", json={"session": "shared"})
+            assert moved.status_code == 404
+        assert [await handle.state() for handle in theirs] == ["running", "queued"]
+        assert [page.run.agent for page in (await hw.runs()).runs] == ["b"] * 3
+        gate.open()
+
+
+@virtual_time
+async def test_o4_a_session_that_is_an_agents_own_or_nobodys_takes_what_its_token_sends() -> None:
+    hw = with_agents(Recorder(takes=1), Recorder(takes=1), queue=quick_queue())
+    async with opened(hw) as gateway:
+        await hw.send("b", "x", session="was theirs")
+        _, bound = await hw.tokens.create("bound", ["submit"], agent="a")
+        async with client(gateway, token=bound) as http:
+            for session in ("new", "new", "agent:a:web:dm:1", "agent:a:web:dm:1"):
+                body = {"agentId": "a", "session": session, **INTO}
+                assert (await http.post("/messages", json=body)).status_code == 202
+                await passes(3 * SECOND)
+            body = {"agentId": "a", "session": "was theirs", "action": "x"}
+            assert (await http.post("/tasks", json=body)).status_code == 404
+
+
+@virtual_time
+async def test_who_leaves_while_he_waits_takes_up_no_place() -> None:
+    hw = with_agents(Gate())
+    async with opened(hw) as gateway:
+        left = asyncio.Event()
+        said = [{"type": "http.request", "body": b'{"agentId":"a","text":"x"}'}]
+
+        async def receive() -> dict[str, object]:
+            if said:
+                return said.pop()  # type: ignore[return-value]
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: object) -> None:
+            pass
+
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/messages",
+            "raw_path": b"/messages",
+            "query_string": b"wait=60",
+            "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+            "client": ("127.0.0.1", 4321),
+        }
+        async with asyncio.TaskGroup() as group:
+            served_ = group.create_task(gateway.app(scope, receive, send))  # type: ignore[arg-type]
+            await passes(2 * SECOND)
+            assert not served_.done()
+            left.set()
+            await passes(SECOND)
+            assert served_.done()
+        assert not gateway.desk.waits
+        assert len((await hw.runs(state="running")).runs) == 1, "what was sent goes on"
+
+
+@virtual_time
+async def test_the_end_of_a_wait_and_of_the_server_may_fall_together() -> None:
+    hw = with_agents(Gate())
+    async with hw:
+        gateway = build_app(hw)
+        async with client(gateway) as http, gateway, asyncio.TaskGroup() as group:
+            waiting = group.create_task(say(http, "x", wait="5", session="s"))
+            await passes(SECOND)
+            (timeout,) = gateway.desk.waits
+            closed: list[bool] = []
+
+            def close() -> None:
+                assert timeout.expired()
+                gateway.desk.close()
+                closed.append(True)
+
+            # In the same turn of the loop as the end of the wait, and right behind it.
+            asyncio.get_running_loop().call_at((timeout.when() or 0) + 1e-12, close)
+        assert closed
+        assert waiting.result().status_code == 202
+
+
 @virtual_time
 async def test_l5_a_draining_server_says_when_to_come_back() -> None:
     recorder = Recorder(takes=10)

@@ -183,6 +183,26 @@ async def test_o4_who_is_bound_to_an_agent_reads_and_stops_only_its_chats() -> N
 
 
 @virtual_time
+async def test_who_has_left_is_not_waited_for() -> None:
+    """A connection that is gone would else take up its place until the outcome comes."""
+    hw = Headway()
+
+    @hw.agent("a")
+    async def a(turn: Turn) -> str:
+        await asyncio.sleep(50)
+        return "done"
+
+    loop = asyncio.get_running_loop()
+    async with opened(hw) as gateway:
+        async with connected(gateway.desk) as line:
+            line.ask("chat.send", agentId="a", session="s", text="x", wait="40")
+            await asyncio.sleep(1)
+            left_s = loop.time()
+        assert loop.time() - left_s < 1
+        assert len(hw.sessions()["s"].running) == 1, "what was sent goes on"
+
+
+@virtual_time
 async def test_only_so_many_messages_wait_for_their_reply() -> None:
     hw = Headway()
 

@@ -155,6 +155,33 @@ async def test_who_is_too_slow_is_cut_off() -> None:
 
 
 @virtual_time
+async def test_a_watch_shows_that_it_lives_also_while_much_happens_elsewhere() -> None:
+    hw = talking()
+
+    @hw.agent("silent")
+    async def silent(turn: Turn) -> None:
+        await asyncio.sleep(100)
+
+    async with opened(hw) as gateway:
+        handle = await hw.submit("silent", "x")
+        await asyncio.sleep(1)
+        chunks = Watch(gateway.desk.journal, handle, 10_000).told()
+        await anext(chunks)
+
+        async def busy() -> None:
+            while True:
+                await hw.submit("slow", "x")
+                await asyncio.sleep(1)
+
+        async with asyncio.TaskGroup() as group:
+            happens = group.create_task(busy())
+            async with asyncio.timeout(16):
+                assert (await anext(chunks)).startswith(b": still here")
+            happens.cancel()
+        await chunks.aclose()
+
+
+@virtual_time
 async def test_nothing_listens_any_more_when_the_client_has_left() -> None:
     async with opened(talking()) as gateway:
         journal = gateway.desk.journal

@@ -71,6 +71,27 @@ async def test_a_quiet_stream_shows_that_it_lives_and_moves_the_id_on() -> None:
 
 
 @virtual_time
+async def test_a_stream_shows_that_it_lives_also_while_much_happens_that_it_does_not_want() -> None:
+    kept = journal()
+    chunks = sse.told(Listener(kept, kept.start(None), 10, lambda _: False))
+    await anext(chunks)
+
+    async def busy() -> None:
+        for number in range(1, 100):
+            kept.note(started(number))
+            await asyncio.sleep(1)
+
+    async with asyncio.TaskGroup() as group:
+        happens = group.create_task(busy())
+        async with asyncio.timeout(sse.KEEP_ALIVE_S + 1):
+            sign = await anext(chunks)
+        happens.cancel()
+    assert sign.startswith(b": ")
+    assert f"id: {BOOT}-15\n".encode() in sign
+    await chunks.aclose()
+
+
+@virtual_time
 async def test_who_is_too_slow_is_cut_off_with_a_word() -> None:
     kept = journal(1_000)
     chunks = sse.told(listener(kept, backlog=10))
