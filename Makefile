@@ -8,6 +8,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Only folders with something in them: mypy refuses the others.
 SOURCES = $(foreach folder,src tests bench examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
+# Tests with real servers and commands do not disturb each other; those that kill nodes by the clock go alone.
+SERVED := tests/e2e/cli tests/e2e/gateway tests/e2e/serve
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # What the caller's shell says about Python must not reach into ours.
@@ -39,7 +41,8 @@ layers: $(VENV)/.dev ## Who may import whom
 
 unit: $(VENV)/.dev ## All tests: in parallel, then those with real processes (ARGS="-k name" picks some)
 	$(BIN)/python -m pytest -n auto --ignore tests/e2e $(ARGS)
-	$(BIN)/python -m pytest tests/e2e $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n auto $(SERVED) $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest tests/e2e $(SERVED:%=--ignore %) $(ARGS) || test $$? -eq 5
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff check --fix-only $(SOURCES)

@@ -30,7 +30,8 @@ def told(event: Event) -> dict[str, Json]:
         elif type(value) is str:
             data[name] = whole(value)
         elif written is None:
-            data[name] = value if type(value) in _PLAIN else _plain(value)
+            # A word is written as the text that it is.
+            data[name] = value if isinstance(value, _PLAIN) else _plain(value)
         else:
             data[name] = written(value)
     return data
@@ -41,7 +42,7 @@ def kind_of(event: type[Event]) -> str:
     return _form(event)[0]
 
 
-_PLAIN = frozenset({int, bool})
+_PLAIN = (str, int)
 
 
 def _plain(value: object) -> Json:

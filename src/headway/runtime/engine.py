@@ -75,7 +75,9 @@ class Engine:
         self._restarting: asyncio.Task[None] | None = None
         """One restart at a time: who asks for another one waits for it."""
         self._comes_back = False
-        """Whether that is still wanted: who drains meanwhile wants the node to end."""
+        """Whether that is still wanted: who drains meanwhile ends the node, and cuts what it would start."""
+        self._gave_up = False
+        """Whether a drain has waited in vain for the store."""
         self._closed: asyncio.Future[None] | None = None
         self.started_at: Instant = 0
 
@@ -118,10 +120,7 @@ class Engine:
             start(self._claims.run(), loop)
 
     async def drain(self, grace: Span | None = None) -> None:
-        """Take nothing new, let running work finish within the grace, then cut it (L-5).
-
-        From a restart that is under way the node then does not come back: what waits would start, and be cut.
-        """
+        """Take nothing new, let running work finish within the grace, then cut it (L-5)."""
         self._comes_back = False
         await self._drain(grace, keep_waiting=self._durable)
 
@@ -139,13 +138,15 @@ class Engine:
         if self.attempts or kernel.stage.attempts:
             kernel.cut_all(self._clock.now())
         await self._scribe.rest(self._latest_rest())
+        self._gave_up = self._scribe.away is not None
 
     def _latest_rest(self) -> float | None:
         """When to wait no longer for a store that is away: by then others have taken everything over."""
         if not self._durable:
             return None
-        settings = self.settings
-        return self._running_loop().time() + (settings.lease + settings.cancel_grace) / SECOND
+        settings, gave_up = self.settings, self._gave_up and self._scribe.away is not None
+        patience = 0 if gave_up else settings.lease + settings.cancel_grace
+        return self._running_loop().time() + patience / SECOND
 
     async def restart(self, grace: Span | None = None) -> None:
         """Drain, then come back as a new incarnation: late results of the old one touch nothing (L-6).
@@ -438,9 +439,8 @@ class Engine:
         live = self.kernel.stage.attempts.get(ticket)
         if live is None or live.run.route is None:
             return
-        delivery = self._parts.deliveries.make(
-            live.run, self._ids.next(), Reply(whole(text)), live.session.epoch
-        )
+        reply, delivery_id = Reply(whole(text)), self._ids.next()
+        delivery = self._parts.deliveries.make(live.run, delivery_id, reply, live.session.epoch)
         if delivery is not None:
             self.kernel.stage.actions.append(delivery)
             self._wake()
@@ -490,9 +490,8 @@ class Engine:
     def _not_in_a_turn(self, what: str) -> None:
         turn = current_turn.get()
         if turn is not None and turn.desk is self and not turn.over:
-            raise InvalidInput(
-                what, turn.id, "called from outside: a turn would wait for its own end"
-            )
+            allowed = "called from outside: a turn would wait for its own end"
+            raise InvalidInput(what, turn.id, allowed)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:

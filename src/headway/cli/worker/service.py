@@ -186,8 +186,9 @@ class Service:
                 task.cancel()
 
     async def _close(self) -> bool:
-        """Cut what still runs and leave. False: the store could not be told, and somebody is in a hurry."""
+        """Cut what still runs and leave. False: the store is away, and could not be told."""
         headway = self._headway
+        is_there = self._broken is not None or headway.store_away is None
         within = headway.settings.cancel_grace + TELLING_WITHIN
         try:
             async with asyncio.timeout(within / SECOND if self._hurried.is_set() else None):
@@ -197,7 +198,7 @@ class Service:
             attempts.leave_all_behind()
             attempts.stop()
             return False
-        return True
+        return is_there
 
     async def _tell_progress(self, grace: Span) -> None:
         left = grace

@@ -17,6 +17,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     ready: bool
     streams: int
+    events_missed: int = 0
     stats: Stats | None = None
     letters: tuple[int, int] | None = None
     """Waiting, and dead."""
@@ -29,6 +30,8 @@ class Snapshot(msgspec.Struct, frozen=True):
         )
         yield _gauge("headway_ready", "Whether work can be asked for just now.", self.ready)
         yield _gauge("headway_streams", "Event streams and WebSockets that are open.", self.streams)
+        about = "Events that listeners were told they have missed."
+        yield CounterMetricFamily("headway_events_missed", about, self.events_missed)
         if self.letters is not None:
             yield _letters(*self.letters)
         if self.stats is not None:

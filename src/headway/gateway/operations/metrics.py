@@ -28,9 +28,10 @@ async def _snapshot(desk: Desk) -> Snapshot:
     try:
         stats = desk.hw.stats()
     except NotRunning:
-        return Snapshot(False, desk.streams)
+        return Snapshot(False, desk.streams, desk.journal.left_out)
     ready = not stats.draining and desk.hw.store_away is None
-    return Snapshot(ready, desk.streams, stats, await _letters(desk))
+    missed = desk.journal.left_out
+    return Snapshot(ready, desk.streams, missed, stats, await _letters(desk))
 
 
 async def _letters(desk: Desk) -> tuple[int, int] | None:

@@ -1,5 +1,7 @@
 """Tasks: what programs ask agents for (T-1, T-5)."""
 
+import asyncio
+
 import msgspec
 
 from headway.gateway.access.caller import Caller
@@ -56,7 +58,7 @@ async def submit_batch(desk: Desk, caller: Caller, asked: BatchRequest) -> Batch
         for number, item in enumerate(asked.tasks)
     ]
     taken = await desk.hw.submit_all(asked.agent_id, requests, atomic=asked.atomic)
-    items = tuple([await _batch_item(desk, each) for each in taken])
+    items = tuple(await asyncio.gather(*(_batch_item(desk, each) for each in taken)))
     submitted = sum(item.error is None for item in items)
     if not submitted:
         first = next(each for each in taken if isinstance(each, HeadwayError))
@@ -80,7 +82,8 @@ async def list_tasks(desk: Desk, caller: Caller, asked: TasksQuery) -> TaskPage:
         limit=asked.limit,
         cursor=asked.cursor,
     )
-    tasks = [await _told(desk, view) for view in page.runs]
+    # All at once: places are then found out once for all of them, and are those of one moment.
+    tasks = await asyncio.gather(*(_told(desk, view) for view in page.runs))
     return TaskPage(tasks=tuple(tasks), cursor=page.cursor)
 
 

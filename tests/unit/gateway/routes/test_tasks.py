@@ -104,6 +104,35 @@ def test_t5_position_is_the_number_of_starts_ahead(make: Make) -> None:
     asyncio.run(main())
 
 
+def test_t5_the_places_of_a_page_are_those_of_one_moment() -> None:
+    """A page is looked up at once: a server with much to do would else look again for each of its tasks."""
+
+    async def main() -> None:
+        hw = Headway(settings=Settings(limits=Limits(max_inflight=1)))
+        browser = Browser()
+        hw.agent("browser")(browser)
+        hw.agent("other")(browser)
+        async with served(hw) as http:
+            for _ in range(40):
+                await hw.submit("browser", task={"action": "x"})
+            known = [(await hw.submit("other", task={"action": "x"})).id for _ in range(40)]
+
+            async def hurry() -> None:
+                for _ in range(60):
+                    await hw.submit("other", task={"action": "x"}, priority=-5)
+                    await asyncio.sleep(0)
+
+            hurrying = asyncio.create_task(hurry())
+            listed = (await http.get("/tasks", params={"agentId": "other"})).json()["tasks"]
+            hurrying.cancel()
+            places = [task["position"] for task in listed if task["taskId"] in known]
+            assert len(places) == 40
+            assert len(set(places)) == 40
+            browser.go_on.set()
+
+    asyncio.run(main())
+
+
 def test_f1_t2_a_full_queue_says_when_to_come_back(make: Make) -> None:
     async def main() -> None:
         hw, browser = make(max_inflight=1, max_queue_per_agent=2)
