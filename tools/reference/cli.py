@@ -15,7 +15,8 @@ from tools.reference.tables import NOTE, cell, code, table
 
 _INTRO = """\
 All commands of `headway`. Each has `--help`. What shows something has `--json`, for programs: the same words as
-over HTTP, on stdout, and nothing else there. Errors are one line on stderr, and an exit code:"""
+over HTTP, on stdout, and nothing else there. What is refused is told in one line on stderr (a command line that
+cannot be read, with its usage), and ends with an exit code:"""
 
 _PREFORMATTED = "\b"
 

@@ -14,9 +14,9 @@ Document: TypeAlias = Mapping[str, object]
 
 _INTRO = """\
 What a server answers over HTTP, as its `/openapi.json` says it; `/docs` shows the same for trying out. A token
-goes into the header `Authorization: Bearer hw_…`; `headway tokens create` makes one. Where no token was ever
-made, only the machine itself may ask, without one. Every answer has an `X-Request-Id`: the one that was sent,
-else a new one."""
+goes into the header `Authorization: Bearer hw_…`; `headway tokens create` makes one. As long as there is
+none, only the machine itself may ask, without one. Every answer has an `X-Request-Id`: the one that was sent, else
+a new one."""
 
 _JSON = "application/json"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from headway.cli.exits import EXIT_CODES, errors_told
-from headway.cli.options import AsJson, StoreUrl
+from headway.cli.options import AsJson, ServersStore
 
 if TYPE_CHECKING:
     from headway.model.views import StoreStatus
@@ -20,7 +20,7 @@ db = typer.Typer(
 
 
 @db.command(epilog=EXIT_CODES)
-def migrate(store: StoreUrl) -> None:
+def migrate(store: ServersStore = None) -> None:
     """Bring the store up to this program's version.
 
     Nodes do it by themselves when they start; this does it before, for
@@ -28,10 +28,11 @@ def migrate(store: StoreUrl) -> None:
     version before go on working meanwhile. Safe to repeat, and safe to run
     from several places at once.
     """
+    from headway.cli.opening import servers_store
     from headway.wiring import open_store, run
 
     with errors_told():
-        done = run(open_store(store).migrate())
+        done = run(open_store(servers_store(store)).migrate())
     for name in done:
         print(f"ran {name}")
     if not done:
@@ -39,15 +40,16 @@ def migrate(store: StoreUrl) -> None:
 
 
 @db.command(epilog=EXIT_CODES)
-def status(store: StoreUrl, as_json: AsJson = False) -> None:
+def status(store: ServersStore = None, as_json: AsJson = False) -> None:
     """Show version, pending migrations, runs by state and size.
 
     Changes nothing.
     """
+    from headway.cli.opening import servers_store
     from headway.wiring import open_store, run
 
     with errors_told():
-        found = run(open_store(store).status())
+        found = run(open_store(servers_store(store, writes=False)).status())
     print(_as_json(found) if as_json else _as_text(found))
 
 

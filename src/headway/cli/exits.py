@@ -34,6 +34,14 @@ def exit_code(error: HeadwayError) -> int:
             return BROKEN
 
 
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """One error out of the groups around it: of many that ask at once, each is told the same."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 @contextmanager
 def errors_told() -> Iterator[None]:
     """Turn an error of Headway into one line on stderr and its exit code. Anything else is a bug, shown as one."""

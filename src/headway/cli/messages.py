@@ -14,7 +14,7 @@ AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="Who is aske
 TextArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="TEXT…", help="What is said; - reads the standard input.", show_default=False
+        metavar="TEXT", help="What is said; - reads the standard input.", show_default=False
     ),
 ]
 Wait = Annotated[
@@ -40,15 +40,16 @@ Session = Annotated[
 ]
 
 
-def text_of(words: list[str] | None) -> str:
+def text_of(words: list[str] | None, *, may_be_empty: bool = False) -> str:
     """The words as one text; from the standard input where that was said, or where there are none but a pipe."""
-    from headway.model.errors import InvalidInput
+    from headway.model.errors import Refused
 
+    text = " ".join(words or ())
     if words == [_STDIN] or (not words and not sys.stdin.isatty()):
-        return sys.stdin.read().removesuffix("\n")
-    if not words:
-        raise InvalidInput("TEXT", "", "said, or - for the standard input")
-    return " ".join(words)
+        text = sys.stdin.read().removesuffix("\n")
+    if not text.strip() and not may_be_empty:
+        raise Refused("there is no text: say it behind the agent, or - for the standard input")
+    return text
 
 
 def own_session(agent: str) -> str:

@@ -25,6 +25,20 @@ async def calling(place: "Place") -> "AsyncIterator[Client]":
         yield client
 
 
+@asynccontextmanager
+async def calling_or_told(place: "Place") -> "AsyncIterator[Client]":
+    """A client of the server, for what a store could be asked too: if no server answers, that is said."""
+    from headway.model.errors import Unavailable
+
+    async with calling(place) as client:
+        from headway.client.errors import NoServer
+
+        try:
+            yield client
+        except NoServer as away:
+            raise Unavailable(f"{away}, or a store with --store or HEADWAY_STORE") from None
+
+
 def check_client() -> None:
     """The library needs none of what a client does; say what is missing in one line."""
     from importlib.util import find_spec
@@ -71,6 +85,21 @@ async def asking(url: str, zone: str | None = None) -> "AsyncIterator[Headway]":
     settings = msgspec.structs.replace(settings_from(os.environ), tz=zone_or_default(zone))
     async with Headway(url, settings=settings) as headway:
         yield headway
+
+
+def servers_store(named: str | None, *, writes: bool = True) -> str:
+    """The store that a server would use: the one that is named or configured, else that in the data folder."""
+    import os
+
+    from headway.cli.config.reading import read_config
+    from headway.cli.serve.places import default_store, make_data_folder
+
+    url = named or os.environ.get("HEADWAY_STORE") or read_config(None).store
+    if url:
+        return url
+    if writes:
+        make_data_folder()
+    return default_store()
 
 
 def zone_or_default(zone: str | None) -> str:

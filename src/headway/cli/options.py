@@ -7,13 +7,13 @@ import typer
 
 _WHERE = "Where to ask"
 
-StoreUrl = Annotated[
-    str,
+ServersStore = Annotated[
+    str | None,
     typer.Option(
         "--store",
-        envvar="HEADWAY_STORE",
         metavar="URL",
-        help="sqlite:///path/to/file.db or postgresql://user@host/database.",
+        help="The server's store (HEADWAY_STORE, or that of a server which names none).",
+        show_default=False,
     ),
 ]
 ServerUrl = Annotated[

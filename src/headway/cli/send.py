@@ -97,7 +97,7 @@ def send(
     from headway.wire.messages import AttachmentRequest, MessageRequest, SenderRequest
 
     with errors_told():
-        said = text_of(text)
+        said = text_of(text, may_be_empty=bool(attach))
     if session is None and channel is None:
         session = own_session(agent)
     message = MessageRequest(

@@ -11,7 +11,7 @@ def stop(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION]",
+            metavar="SESSION",
             help="Its key, as `headway sessions list` shows it.",
             show_default=False,
         ),
@@ -32,11 +32,11 @@ def stop(
     from headway.cli.asking import look
     from headway.cli.exits import errors_told
     from headway.cli.messages import own_session
-    from headway.model.errors import InvalidInput
+    from headway.model.errors import Refused
 
     with errors_told():
         if (session is None) == (agent is None):
-            raise InvalidInput("SESSION", session, "given, or --agent, and not both")
+            raise Refused("say which session: its key, or --agent for your own; one of the two")
     key = session if session is not None else own_session(agent or "")
     look(
         server,

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+_WORDS = frozenset({"agent", "job", "name", "session", "token", "what"})
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lines with a head; columns that hold only numbers are right-aligned."""
+    """Lines with a head; columns that hold only numbers are right-aligned, but for names and texts."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     right = [
-        bool(rows) and all(cell.isdigit() for cell in column) for column in zip(*rows, strict=True)
+        bool(rows) and name not in _WORDS and all(cell.isdigit() for cell in column)
+        for name, *column in zip(head, *rows, strict=True)
     ] or [False] * len(head)
     return "\n".join(
         "  ".join(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headway.cli.exits import EXIT_CODES, errors_told
-from headway.cli.options import AsJson
+from headway.cli.options import AsJson, ServersStore
 from headway.cli.printing import print_all
 from headway.model.words import Scope
 
@@ -21,15 +21,6 @@ tokens = typer.Typer(
     no_args_is_help=True,
     epilog=EXIT_CODES,
 )
-_Store = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="URL",
-        help="The server's store (HEADWAY_STORE, or that of a server which names none).",
-        show_default=False,
-    ),
-]
 
 
 @tokens.command("create", epilog=EXIT_CODES)
@@ -38,7 +29,10 @@ def create(
     *,
     scope: Annotated[
         list[Scope] | None,
-        typer.Option(help="What it allows, each with those before it (submit)."),
+        typer.Option(
+            metavar="SCOPE",
+            help="read, submit, control or admin; each allows those before it too (submit).",
+        ),
     ] = None,
     agent: Annotated[
         str | None, typer.Option(help="The only agent that it sees and touches.")
@@ -46,7 +40,7 @@ def create(
     expires: Annotated[
         str | None, typer.Option(metavar="DURATION", help="It ends after so long: 30d.")
     ] = None,
-    store: _Store = None,
+    store: ServersStore = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a token. It is shown once, and can never be read again.
@@ -58,10 +52,13 @@ def create(
     \b
     export HEADWAY_TOKEN=$(headway tokens create laptop --scope admin)
     """
+    from headway.cli.opening import servers_store
+    from headway.config.secrets import without_password
     from headway.wiring import run
 
     with errors_told():
-        token, secret = run(_create(_url(store), name, scope or [Scope.SUBMIT], agent, expires))
+        url = servers_store(store)
+        token, secret = run(_create(url, name, scope or [Scope.SUBMIT], agent, expires))
     if as_json:
         from headway.cli.answers import as_json as json_of
 
@@ -71,20 +68,21 @@ def create(
     if sys.stderr.isatty() or not sys.stdout.isatty():
         bound = f" for agent {token.agent}" if token.agent else ""
         typer.echo(
-            f"token {token.name} ({', '.join(token.scopes)}){bound}: keep it, it is not shown again",
+            f"token {token.name} ({', '.join(token.scopes)}){bound}, for servers on "
+            f"{without_password(url)}: keep it, it is not shown again",
             err=True,
         )
 
 
 @tokens.command("list", epilog=EXIT_CODES)
-def list_tokens(*, store: _Store = None, as_json: AsJson = False) -> None:
+def list_tokens(*, store: ServersStore = None, as_json: AsJson = False) -> None:
     """List the tokens that were not revoked; never what their bearers show."""
     from headway.cli.answers import as_json as json_of
-    from headway.cli.opening import wall_now
+    from headway.cli.opening import servers_store, wall_now
     from headway.wiring import run
 
     with errors_told():
-        found = run(_list(_url(store)))
+        found = run(_list(servers_store(store)))
     if as_json:
         print_all(json_of({"tokens": [token_data(token) for token in found]}))
     else:
@@ -95,7 +93,7 @@ def list_tokens(*, store: _Store = None, as_json: AsJson = False) -> None:
 def revoke(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its name or its id.")],
     *,
-    store: _Store = None,
+    store: ServersStore = None,
     as_json: AsJson = False,
 ) -> None:
     """Revoke a token: servers refuse it within seconds.
@@ -103,13 +101,18 @@ def revoke(
     After the last one is gone, servers answer this machine alone, to everybody on it.
     """
     from headway.cli.answers import as_json as json_of
-    from headway.model.errors import UnknownName
+    from headway.cli.opening import servers_store
+    from headway.config.secrets import without_password
+    from headway.model.errors import Refused, UnknownName
     from headway.wiring import run
 
     with errors_told():
-        url = _url(store)
+        url = servers_store(store)
         if not run(_revoke(url, token)):
-            raise UnknownName("TOKEN", token, [known.name for known in run(_list(url))])
+            known = [one.name for one in run(_list(url))]
+            if known:
+                raise UnknownName("TOKEN", token, known)
+            raise Refused(f"no token {token!r}: there are none in {without_password(url)}")
     print_all(json_of({"revoked": token}) if as_json else f"token {token} is revoked")
 
 
@@ -154,20 +157,6 @@ def _end(token: "Token", now: "Instant") -> str:
     if token.expires_at is None:
         return "-"
     return "has ended" if token.expires_at <= now else instant_text(token.expires_at)
-
-
-def _url(store: str | None) -> str:
-    """The store that a server would use: the one that is named or configured, else that in the data folder."""
-    import os
-
-    from headway.cli.config.reading import read_config
-    from headway.cli.serve.places import default_store, make_data_folder
-
-    named = store or os.environ.get("HEADWAY_STORE") or read_config(None).store
-    if named:
-        return named
-    make_data_folder()
-    return default_store()
 
 
 async def _create(

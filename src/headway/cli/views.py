@@ -3,14 +3,17 @@
 from datetime import datetime
 from typing import assert_never
 
+import msgspec
+
 from headway.core.heartbeat import read_hours
 from headway.core.jobs import HEARTBEAT
+from headway.core.schedule import next_firing
 from headway.model.heartbeat import HeartbeatSettings
 from headway.model.job import Job
 from headway.model.payload import Ask, Execute, Gate, Payload, Say
 from headway.model.run import AgentName, JobId, LaneName, Route
 from headway.model.schedule import UTC_ZONE, At, Cron, Every, Schedule
-from headway.model.time import Instant, Span, instant_of, span
+from headway.model.time import MILLISECOND, Instant, Span, instant_of, span
 from headway.model.views import JobView
 from headway.wire.heartbeats import HeartbeatAnswer
 from headway.wire.jobs import JobAnswer, JobForm, JobState
@@ -38,7 +41,8 @@ def maybe_instant(moment: str | None) -> Instant | None:
 
 
 def job_view(answer: JobAnswer) -> JobView:
-    return _view(job_of(answer), answer.state)
+    view = _view(job_of(answer), answer.state)
+    return msgspec.structs.replace(view, next_run_at=_exact(view))
 
 
 def job_of(form: JobForm) -> Job:
@@ -107,6 +111,15 @@ def _view(job: Job, state: JobState) -> JobView:
         unfinished=state.unfinished,
         paused=state.paused,
     )
+
+
+def _exact(view: JobView) -> Instant | None:
+    """The next firing by its schedule: the wire cuts it to the millisecond, so that it would come once more."""
+    told, job = view.next_run_at, view.job
+    if told is None:
+        return None
+    exact = next_firing(job.schedule, job.stagger, job.id, told - 1)
+    return told if exact is None or exact - told >= MILLISECOND else exact
 
 
 def _span(milliseconds: float) -> Span:

@@ -15,6 +15,7 @@ from headway.wire.base import Answer, Request
 
 SomeAnswer = TypeVar("SomeAnswer", bound=Answer)
 
+_HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}/?", re.ASCII)
 _PLACE = re.compile(r"\{(\w+)\}")
 _TRIES = 4
 _LONGEST_WAIT_S = 10.0
@@ -100,7 +101,9 @@ class Line:
 
 
 def checked(url: str) -> str:
-    """The address of a server, without a slash at its end."""
+    """The address of a server, without a slash at its end; `host:port` alone is one too."""
+    if _HOST_AND_PORT.fullmatch(url):
+        url = f"http://{url}"
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL:

@@ -24,6 +24,8 @@ from headway.model.words import WAITING_STATES, Fired, Misfire, Overlap, Source,
 
 GRACE: Span = MINUTE
 """A firing that is late by no more was not missed."""
+ON_TIME: Span = SECOND
+"""A heartbeat that began so soon after its instant counts from that where the next one keeps its distance."""
 LOOKS_LAST: Span = 3 * MINUTE
 """So much later may it be if somebody looks before: the one who did may have died on the way."""
 MAX_FAILURES = 10
@@ -443,7 +445,13 @@ def _too_soon(record: JobRecord, plan: _Planned, now: Instant) -> bool:
     if record.job.source is not Source.HEARTBEAT or plan.kind is Fired.MANUAL:
         return False
     started_at = latest_start(record)
-    return started_at is not None and now - started_at < SPACING
+    if started_at is None:
+        return False
+    # A start comes a moment after it was due, and the next one may follow that instant at the very distance.
+    due_at = _latest(record.job, started_at)
+    if due_at is not None and started_at - due_at <= ON_TIME:
+        started_at = due_at
+    return now - started_at < SPACING
 
 
 def _skipped(job: Job, plan: _Planned, now: Instant, reason: str) -> Entry:

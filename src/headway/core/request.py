@@ -309,6 +309,10 @@ def name_text(value: object, field: str) -> str:
     return value
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and is_whole(value)
+
+
 def _optional_text(value: object, field: str) -> str:
     return _text_up_to(MAX_NAME, value, field)
 
@@ -365,8 +369,7 @@ def _kind(kind: type[Parsed]) -> Callable[[object, str], Parsed]:
 
 def _route(value: object, field: str) -> Route:
     if not isinstance(value, Route) or not all(
-        isinstance(part, str) and is_whole(part)
-        for part in (value.channel, value.account, value.peer, value.thread)
+        map(_is_text, (value.channel, value.account, value.peer, value.thread))
     ):
         raise InvalidInput(field, value, "a Route of texts")
     return value
@@ -374,9 +377,7 @@ def _route(value: object, field: str) -> Route:
 
 def _sender(value: object, field: str) -> Sender:
     texts = (value.id, value.authority) if isinstance(value, Sender) else (None,)
-    if not isinstance(value, Sender) or not all(
-        isinstance(text, str) and is_whole(text) for text in texts
-    ):
+    if not isinstance(value, Sender) or not all(map(_is_text, texts)):
         raise InvalidInput(field, value, "a Sender of texts")
     return value
 

@@ -81,7 +81,7 @@ def _short(router: Router[Resource], app: ASGIApp) -> ASGIApp:
     """Our endpoints, at once; what the router does not know goes to the app."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if str(scope["type"]) == "http":
             resource = router.find(raw_path(scope))
             if resource is not None:
                 await resource(scope, receive, send)

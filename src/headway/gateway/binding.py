@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec import inspect
 
-from headway.gateway.endpoint import Endpoint, fields_of, header_fields
+from headway.gateway.endpoint import BODY_METHODS, Endpoint, fields_of, header_fields
 from headway.gateway.errors import Conflict
 from headway.model.errors import InvalidInput
 from headway.wire.base import Request
@@ -35,12 +35,15 @@ class Binder:
         self._streams = endpoint.streams
         self._whole = fields.whole
         self._body = fields.body
+        if self._body is None and endpoint.method in BODY_METHODS:
+            # Nothing can be said in a body: what is said all the same must not be passed over (T-2).
+            self._body = Nothing
         self._decode: Callable[[bytes], Request] | None = None
         self._optional = False
-        if fields.body is not None:
-            self._decode = msgspec.json.Decoder(fields.body).decode
+        if self._body is not None:
+            self._decode = msgspec.json.Decoder(self._body).decode
             self._optional = all(
-                field.required is False for field in msgspec.structs.fields(fields.body)
+                field.required is False for field in msgspec.structs.fields(self._body)
             )
         self._headers = tuple(
             Header(name, field) for name, field in header_fields(endpoint).items()

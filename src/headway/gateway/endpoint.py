@@ -12,7 +12,7 @@ from headway.model.words import Scope
 from headway.wire.base import Request
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
@@ -74,7 +74,7 @@ def fields_of(endpoint: Endpoint) -> Fields:
     asked: type[Request] = endpoint.operation.asked
     known = {field.encode_name: field for field in msgspec.structs.fields(asked)}
     in_path = set(endpoint.names)
-    if endpoint.method in _BODY_METHODS:
+    if endpoint.method in BODY_METHODS:
         in_query = set(endpoint.query)
     else:
         # What a header fills has no place in the query too.
@@ -82,7 +82,7 @@ def fields_of(endpoint: Endpoint) -> Fields:
     unknown = (in_path | in_query | set(endpoint.headers.values())) - known.keys()
     if unknown:
         raise TypeError(f"{endpoint.method} {endpoint.path}: {asked.__name__} has no {unknown}")
-    in_body = known.keys() - in_path - in_query if endpoint.method in _BODY_METHODS else set()
+    in_body = known.keys() - in_path - in_query if endpoint.method in BODY_METHODS else set()
     whole = in_body == known.keys()
     return Fields(
         path=_part(asked, "Path", frozenset(in_path)),

@@ -5,7 +5,8 @@ from litestar.types import Scope, Send
 from headway.gateway.errors import Told
 
 _DENIES = "websocket.http.response"
-_CLOSED = 4400
+_CLOSED = 4000
+"""Where a WebSocket can only be closed, its code is this and the status."""
 
 
 async def refuse(scope: Scope, send: Send, told: Told, status: int | None = None) -> None:
@@ -21,7 +22,8 @@ async def refuse(scope: Scope, send: Send, told: Told, status: int | None = None
     kind = "http.response"
     if str(scope["type"]) == "websocket":
         if _DENIES not in (scope.get("extensions") or {}):
-            await send({"type": "websocket.close", "code": _CLOSED, "reason": told.body.error})
+            code = _CLOSED + status
+            await send({"type": "websocket.close", "code": code, "reason": told.body.error})
             return
         kind = _DENIES
     start = {"type": f"{kind}.start", "status": status, "headers": headers}

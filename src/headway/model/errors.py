@@ -229,6 +229,10 @@ class Draining(RunEnded, Unavailable):
 
     code = "draining"
 
+    def __init__(self, run_id: str, outcome: "Outcome") -> None:
+        super().__init__(run_id, outcome)
+        self.args = (f"the node is about to stop, try again in a moment: {self}",)
+
 
 class LaneCleared(RunEnded, Refused):
     """The lane was cleared while the run waited in it."""

@@ -130,8 +130,10 @@ class Engine:
             raise NotRunning
         kernel = self.kernel
         self._claims.open = False
+        is_news = not kernel.stage.draining
         kernel.drain(self._clock.now(), keep_waiting=keep_waiting)
-        self._herald.draining(len(self.attempts))
+        if is_news:
+            self._herald.draining(len(self.attempts))
         self._wake()
         grace = self.settings.drain_grace if grace is None else grace
         await self._scribe.rest(loop.time() + grace / SECOND)

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headway.model.outcome import Attachment
 from headway.model.run import Route, Sender
+from headway.model.time import Span, span
 from headway.model.words import Drop, Mode, State, SteerFallback
 from headway.wire.base import Answer, Length, Moment, Request
 from headway.wire.moments import When
@@ -83,6 +84,11 @@ class MessageAnswer(Answer, frozen=True):
     session: SessionName | None
     state: State | None
     outcome: OutcomeAnswer | None
+
+
+def read_wait(text: str) -> Span:
+    """How long to wait: a plain number is seconds."""
+    return span(f"{text}s" if text[-1:].isdigit() else text, "wait")
 
 
 def route_of(asked: MessageRequest) -> Route | None:

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta
 
 from headway.model.errors import InvalidInput
+from headway.model.time import span
 from headway.wire.base import Length
 
 _RFC_3339 = re.compile(
@@ -39,4 +40,10 @@ def read_moment(text: str, field: str) -> datetime:
 
 def read_when(text: str, field: str) -> datetime | str:
     """An instant, or a duration as it was written: the façade counts it from now."""
-    return read_moment(text, field) if _BEGINS.match(text) else text
+    if _BEGINS.match(text):
+        return read_moment(text, field)
+    try:
+        span(text, field)
+    except InvalidInput as wrong:
+        raise InvalidInput(field, text, f"{wrong.allowed}; or {_ALLOWED}") from None
+    return text

@@ -84,6 +84,13 @@ def test_through_a_pipe_each_line_is_a_message(server: Server) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "echo: one\necho: two\n", "")
 
 
+def test_through_a_pipe_help_is_help_and_a_typing_error_is_noted(server: Server) -> None:
+    ran = Shell(server)("chat", "echo", stdin="/help\n/statsu\n/quit\nnever\n")
+    assert (ran.code, ran.out) == (0, "echo: /statsu\n")
+    assert "stop what runs" in ran.err
+    assert "did you mean /status?" in ran.err
+
+
 def test_the_screen_shows_what_happens_and_ends_with_q(server: Server) -> None:
     shell = Shell(server)
     with at_terminal(("top",), shell.environment) as top:

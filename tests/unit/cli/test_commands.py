@@ -61,7 +61,6 @@ def test_version() -> None:
         ("demo --nonsense", "No such option: --nonsense"),
         ("demo --seconds 0", "'--seconds'"),
         ("worker", "'--agents'"),
-        ("db status", "'--store'"),
         ("db nonsense", "No such command 'nonsense'"),
     ],
 )

@@ -330,6 +330,7 @@ class TestAdd:
         called = Shell("")("jobs", "list")
         assert (called.code, called.out) == (3, "")
         assert called.err.startswith(f"headway: no server answers at {NO_SERVER}")
+        assert called.err.endswith("or a store with --store or HEADWAY_STORE\n")
         assert "headway serve" in called.err
 
     def test_a_server_and_a_store_at_once_are_refused(self, shell: Shell) -> None:
@@ -502,6 +503,7 @@ class TestChanging:
         assert "Remove support/brief?" in asked.out
         silent = shell("jobs", "rm", "brief", stdin="")
         assert silent.code == 2
+        assert silent.out.endswith("[y/N]: \n")
         assert "--yes" in silent.err
         assert names(shell.json("jobs", "list")) == ["brief"]
         assert shell("jobs", "rm", "brief", stdin="y\n").code == 0

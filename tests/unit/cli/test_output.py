@@ -72,6 +72,13 @@ def test_columns_line_up_and_numbers_stand_to_the_right() -> None:
     ]
 
 
+def test_words_that_happen_to_be_numbers_stand_to_the_left() -> None:
+    assert table(("age", "what"), [("7", "42"), ("10", "7")]).splitlines()[1:] == [
+        "  7  42",
+        " 10  7",
+    ]
+
+
 def test_a_table_may_be_empty() -> None:
     assert table(("a", "b"), []) == "a  b"
 

@@ -7,6 +7,7 @@ from headway.cli.views import heartbeat_view, job_of, job_view
 from headway.core.firing import job_view as own_view
 from headway.core.heartbeat import read_hours
 from headway.core.jobs import new_job
+from headway.core.schedule import next_firing
 from headway.model.heartbeat import HeartbeatSettings
 from headway.model.job import Job, JobRecord, Ticking
 from headway.model.payload import Say
@@ -15,6 +16,7 @@ from headway.model.schedule import Every
 from headway.model.time import HOUR, MINUTE, SECOND
 from headway.model.views import JobView
 from headway.model.words import State
+from headway.wire.firings import upcoming
 from headway.wire.heartbeats import HeartbeatAnswer, heartbeat_answer
 from headway.wire.jobs import JobAnswer, job_answer, job_form
 
@@ -52,6 +54,15 @@ def test_where_a_job_stands_comes_back_too() -> None:
     told = job_answer(view)
     again = msgspec.json.decode(msgspec.json.encode(told), type=JobAnswer)
     assert job_answer(job_view(again)) == told
+
+
+@pytest.mark.parametrize("fields", FIELDS[:3])
+def test_the_next_firing_is_not_met_twice(fields: dict[str, object]) -> None:
+    """The wire has milliseconds, a schedule microseconds."""
+    job = new_job(JobId("j1"), {**fields, "name": "n", "agent": "a"}, NOW, "UTC")
+    view = JobView(job, next_run_at=next_firing(job.schedule, job.stagger, job.id, NOW))
+    again = msgspec.json.decode(msgspec.json.encode(job_answer(view)), type=JobAnswer)
+    assert upcoming(job_view(again), 3) == upcoming(view, 3)
 
 
 def test_h1_a_heartbeat_comes_back_as_it_was() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import headway.client
 from headway import Headway, Turn
+from headway.cli.jobs.remote import RemoteJobs
 from headway.client import Client, ServerRefused, ServerUnavailable
 from headway.gateway.endpoint import Endpoint
 from headway.gateway.routes import ALL
@@ -129,6 +130,14 @@ async def test_l2_a_lane_is_changed_paused_and_cleared() -> None:
         assert (await client.lanes.get("a/b")).width == 4
         assert (await client.lanes.clear("a/b")).cleared == 0
         assert "a/b" in {each.name for each in (await client.lanes.list(LanesQuery())).lanes}
+
+
+@virtual_time
+async def test_that_a_server_runs_no_such_agent_is_known() -> None:
+    async with client_of(hw_with_echo()) as client:
+        jobs = RemoteJobs(client, None)
+        assert not await jobs.lacks("echo")
+        assert await jobs.lacks("nobody")
 
 
 @virtual_time

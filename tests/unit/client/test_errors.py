@@ -64,10 +64,17 @@ def test_what_is_no_headway_server_is_said() -> None:
     assert "no Headway server: 502" in str(error)
 
 
-@pytest.mark.parametrize("url", ["localhost:8787", "ftp://x", "", "http://", "http://[::1"])
+@pytest.mark.parametrize(
+    "url", ["localhost", "ftp://x", "ann:x@host", "", "http://", "http://[::1"]
+)
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="--server"):
         checked(url)
+
+
+@pytest.mark.parametrize("short", ["127.0.0.1:8901", "localhost:8901/", "[::1]:8901"])
+def test_a_host_and_its_port_are_an_address(short: str) -> None:
+    assert checked(short) == f"http://{short.rstrip('/')}"
 
 
 def test_a_slash_at_the_end_of_an_address_is_not_needed() -> None:

@@ -33,7 +33,7 @@ from headway.model.payload import Ask, Execute, Say
 from headway.model.run import AgentName, JobId, Route, RunId
 from headway.model.schedule import At, Cron, Every
 from headway.model.settings import AgentSettings
-from headway.model.time import DAY, HOUR, MINUTE, SECOND, Instant, Span, instant_of
+from headway.model.time import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Instant, Span, instant_of
 from headway.model.words import Fired, Misfire, Overlap, Source, State
 from headway.store.tallies import tallied
 
@@ -369,6 +369,25 @@ class TestLook:
         assert run.priority == 20
         assert run.firing is not None
         assert run.firing.ack_max_chars == 120
+
+    @pytest.mark.parametrize(
+        ("every", "began_after", "fires"),
+        [
+            (30 * SECOND, 40 * MILLISECOND, True),
+            (30 * SECOND, SECOND, True),
+            (30 * SECOND, 2 * SECOND, False),
+            (29 * SECOND, 40 * MILLISECOND, False),
+        ],
+    )
+    def test_a_cadence_of_just_that_distance_is_kept_though_each_begins_a_moment_late(
+        self, every: Span, began_after: Span, fires: bool
+    ) -> None:
+        """H-4: what had to wait keeps the whole distance."""
+        schedule = Every(every, NOON - 9 * every)
+        beats = job(schedule=schedule, heartbeat=HeartbeatSettings(interval=every))
+        before = Past(RunId("r0"), NOON - every, NOON - every + began_after, State.DONE)
+        decision = fired(record(beats, NOON, before), NOON + 5 * MILLISECOND)
+        assert kinds(decision) == [Fired.ON_TIME if fires else Fired.SKIPPED]
 
     def test_one_that_was_asked_for_by_hand_need_not(self) -> None:
         """H-4."""

@@ -90,6 +90,17 @@ def test_t2_whole_numbers_may_be_written_with_a_point_and_others_stay_as_they_ar
     assert run_virtual(params()) == {"few": 2.5, "many": 1e300}
 
 
+@virtual_time
+async def test_t2_where_nothing_can_be_said_an_unknown_field_is_an_error_too() -> None:
+    async with served(with_agents(Recorder(takes=0))) as http:
+        refused = await http.post("/lanes/main/pause", json={"for": "5m"})
+        assert refused.status_code == 400
+        assert told(refused).details["field"] == "for"
+        assert (await http.get("/lanes/main")).json()["paused"] is False
+        assert (await http.post("/lanes/main/pause", json={})).status_code == 200
+        assert (await http.post("/lanes/main/resume")).status_code == 200
+
+
 def test_t2_an_announced_length_of_any_size_is_a_413() -> None:
     headers = {"content-type": "application/json", "content-length": "9" * 5_000}
     answer = run_virtual(ask("POST", "/tasks", content=b"{}", headers=headers))

@@ -43,6 +43,11 @@ def test_anything_else_is_an_error_that_names_the_field(text: str) -> None:
         read_moment(text, "sentAt")
 
 
+def test_what_is_neither_is_told_both() -> None:
+    with pytest.raises(InvalidInput, match=r"deadline: 'soon' .* a duration .*; or an instant"):
+        read_when("soon", "deadline")
+
+
 def test_a_duration_is_left_to_the_facade() -> None:
     assert read_when("30s", "deadline") == "30s"
     assert read_when("2026-11-15T09:30:00Z", "deadline") == datetime(

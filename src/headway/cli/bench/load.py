@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import msgspec
 
 from headway.cli.bench.figures import Measured
+from headway.cli.exits import first_error
 from headway.client import Client, ServerUnavailable
-from headway.model.errors import QueueFull
+from headway.model.errors import HeadwayError, QueueFull
 from headway.model.time import Span
 from headway.model.words import State
 from headway.ports import Clock
@@ -36,9 +37,12 @@ class Load:
     async def run(self, *, wait: bool) -> Measured:
         began_at = self._clock.elapsed()
         numbers = iter(range(self._tasks))
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(self._concurrency, self._tasks)):
-                group.create_task(self._ask(numbers))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._concurrency, self._tasks)):
+                    group.create_task(self._ask(numbers))
+        except* HeadwayError as refused:
+            raise first_error(refused) from None
         took = self._clock.elapsed() - began_at
         done_after = await self._all_ended(began_at) if wait else None
         return Measured(
@@ -78,7 +82,14 @@ class Load:
             await asyncio.sleep(_LOOK_S)
 
     async def _done(self) -> int:
-        """How many of ours ended well."""
+        """How many of ours ended well. What has just ended is written down a moment later: look until it stays."""
+        before, done = -1, await self._written_done()
+        while before < done < len(self._ids):
+            await asyncio.sleep(_LOOK_S)
+            before, done = done, await self._written_done()
+        return done
+
+    async def _written_done(self) -> int:
         query = TasksQuery(agent_id=self._agent, state=State.DONE, limit=_PAGE)
         ours, done = set(self._ids), 0
         while True:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headway.cli.exits import NO_REPLY, errors_told
+from headway.cli.exits import NO_REPLY, errors_told, first_error
 from headway.cli.messages import AgentArgument
 from headway.cli.options import ServerUrl, TokenText, place_of
 from headway.model.words import Mode
@@ -96,13 +96,5 @@ async def _chat(
         try:
             await side.run(link)
         except* Exception as group:  # noqa: BLE001 - what a task of the group raises, once
-            raise _first(group) from None
+            raise first_error(group) from None
     return talk
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error itself, out of the groups around it."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -10,15 +10,11 @@ from headway.cli.chat.editor import END, INTERRUPT, Editor
 from headway.cli.chat.link import Link
 from headway.cli.chat.screen import Screen
 from headway.cli.chat.talk import Talk
+from headway.cli.chat.words import HELP, HELP_WORD, LEAVE, unknown_command
 from headway.cli.keys import keyboard
 
 _TICK_S = 0.1
 _PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
-_HELP = """\
-/stop      stop what runs        /stopall   and all that waits
-/status    what runs and waits   /queue …   how messages queue: /queue collect
-/quit      leave (Ctrl-D)        Alt-Enter  a new line in your message
-Ctrl-C stops the running turn; if nothing runs, it leaves."""
 
 
 class Interactive:
@@ -93,16 +89,18 @@ class Interactive:
         self, line: str, say: Callable[[str], None], command: Callable[[str], None]
     ) -> None:
         word = line.strip().lower()
-        if line == END or word in {"/quit", "/exit"}:
+        if line == END or word in LEAVE:
             self._over = True
         elif line == INTERRUPT:
             if (self._talk.busy or self._talk.sent) and not self._talk.trouble:
                 command("/stop")
             else:
                 self._over = True
-        elif word == "/help":
-            self._talk.note(_HELP)
+        elif word == HELP_WORD:
+            self._talk.note(HELP)
         elif word.startswith("/"):
+            if unknown := unknown_command(line):
+                self._talk.note(unknown)
             command(line.strip())
         elif word:
             say(line.strip("\n"))

@@ -6,6 +6,7 @@ import sys
 from headway.calls import in_thread
 from headway.cli.chat.link import Link
 from headway.cli.chat.talk import Talk, Who
+from headway.cli.chat.words import HELP, HELP_WORD, LEAVE, unknown_command
 from headway.cli.printing import print_all
 
 
@@ -34,7 +35,14 @@ class Piped:
 
     async def _read(self, link: Link) -> None:
         while line := await in_thread(sys.stdin.readline):
-            if line.strip():
+            word = line.strip().lower()
+            if word in LEAVE:
+                break
+            if word == HELP_WORD:
+                self._talk.note(HELP)
+            elif word:
+                if unknown := unknown_command(line):
+                    self._talk.note(unknown)
                 link.say(line.rstrip("\n"))
         self.wake()
 

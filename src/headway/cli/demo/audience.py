@@ -131,7 +131,9 @@ class Photographer:
         )
         console.print(Picture(self._best))
         console.print()
-        return console.export_svg(title="headway demo", code_format=SVG_FORMAT, unique_id="headway-demo")
+        return console.export_svg(
+            title="headway demo", code_format=SVG_FORMAT, unique_id="headway-demo"
+        )
 
     def save(self, path: Path) -> None:
         path.write_text(self.svg(), encoding="utf-8")

@@ -29,11 +29,12 @@ def demo(
 ) -> None:
     """Watch Headway at work: a dozen chats, five agents and three lanes, in twenty seconds.
 
-    The story runs on a real scheduler in memory; only the people and the agents are pretended. On a
-    terminal it is a moving picture, elsewhere one line for each notable event.
+    The story runs on a real scheduler in memory; only the people and the
+    agents are pretended. On a terminal it is a moving picture, elsewhere one
+    line for each notable event.
 
-    It ends with figures, and with what Headway promises held against every event it published: the
-    exit code is 1 if a promise was broken.
+    It ends with figures, and with what Headway promises held against every
+    event it published: the exit code is 1 if a promise was broken.
     """
     from rich.console import Console
 

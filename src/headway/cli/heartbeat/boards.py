@@ -52,10 +52,10 @@ class HeartbeatBoard(HeartbeatReader, Protocol):
 @asynccontextmanager
 async def heartbeats_shown(place: Place) -> AsyncIterator[HeartbeatReader]:
     """The heartbeats of a place, to be looked at: a store is opened as it is."""
-    from headway.cli.opening import calling, reading
+    from headway.cli.opening import calling_or_told, reading
 
     if place.store is None:
-        async with calling(place) as client:
+        async with calling_or_told(place) as client:
             yield RemoteHeartbeats(client)
     else:
         async with reading(place.store) as store:
@@ -64,10 +64,10 @@ async def heartbeats_shown(place: Place) -> AsyncIterator[HeartbeatReader]:
 
 @asynccontextmanager
 async def heartbeats_changed(place: Place) -> AsyncIterator[HeartbeatBoard]:
-    from headway.cli.opening import asking, calling
+    from headway.cli.opening import asking, calling_or_told
 
     if place.store is None:
-        async with calling(place) as client:
+        async with calling_or_told(place) as client:
             yield RemoteHeartbeats(client)
     else:
         async with asking(place.store) as headway:

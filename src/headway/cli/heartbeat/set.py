@@ -22,7 +22,8 @@ def set_heartbeat(
     server: ServerUrl = None,
     token: TokenText = None,
     every: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="How often it is woken (30m).")
+        str | None,
+        typer.Option(metavar="DURATION", help="How often it is woken, each 30s at most (30m)."),
     ] = None,
     prompt: Annotated[
         str | None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def status(
     agent: Annotated[
         str | None,
-        typer.Argument(metavar="[AGENT]", help="All about this one.", show_default=False),
+        typer.Argument(metavar="AGENT", help="All about this one.", show_default=False),
     ] = None,
     *,
     store: StoreInstead = None,

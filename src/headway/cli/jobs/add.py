@@ -10,6 +10,7 @@ from headway.cli.jobs.show import tell
 from headway.cli.options import AsJson, ServerUrl, StoreInstead, TokenText, place_of
 
 if TYPE_CHECKING:
+    from headway.cli.jobs.boards import JobBoard
     from headway.cli.options import Place
     from headway.wire.jobs import JobAnswer
 
@@ -95,4 +96,17 @@ async def _add(place: "Place", name: str, agent: str, fields: dict[str, object])
     from headway.cli.jobs.boards import jobs_changed
 
     async with jobs_changed(place) as jobs:
-        return await jobs.add(name, agent, fields)
+        added = await jobs.add(name, agent, fields)
+        if await _is_lacking(jobs, agent):
+            note = f"this server runs no agent {agent!r}: the job waits for a node that does"
+            typer.echo(f"headway: note: {note}", err=True)
+        return added
+
+
+async def _is_lacking(jobs: "JobBoard", agent: str) -> bool:
+    from headway.model.errors import HeadwayError
+
+    try:
+        return await jobs.lacks(agent)
+    except HeadwayError:
+        return False  # The job is there all the same.

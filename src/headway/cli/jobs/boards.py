@@ -39,6 +39,10 @@ class JobBoard(JobReader, Protocol):
 
     async def add(self, name: str, agent: str, fields: Mapping[str, object]) -> "JobAnswer": ...
 
+    async def lacks(self, agent: str) -> bool:
+        """Whether who was asked runs no such agent; another node may. False also where it cannot be said."""
+        ...
+
     async def edit(self, job: str, patch: Mapping[str, object]) -> "JobAnswer": ...
 
     async def pause(self, job: str) -> "JobAnswer": ...
@@ -61,10 +65,10 @@ class JobBoard(JobReader, Protocol):
 @asynccontextmanager
 async def jobs_shown(place: Place) -> AsyncIterator[JobReader]:
     """The jobs of a place, to be looked at: a store is opened as it is."""
-    from headway.cli.opening import calling, reading
+    from headway.cli.opening import calling_or_told, reading
 
     if place.store is None:
-        async with calling(place) as client:
+        async with calling_or_told(place) as client:
             yield client.jobs
     else:
         async with reading(place.store) as store:
@@ -74,10 +78,10 @@ async def jobs_shown(place: Place) -> AsyncIterator[JobReader]:
 @asynccontextmanager
 async def jobs_changed(place: Place, zone: str | None = None) -> AsyncIterator[JobBoard]:
     """The jobs of a place, to be changed; `zone` is that of who names none."""
-    from headway.cli.opening import asking, calling
+    from headway.cli.opening import asking, calling_or_told
 
     if place.store is None:
-        async with calling(place) as client:
+        async with calling_or_told(place) as client:
             from headway.cli.jobs.remote import RemoteJobs
 
             yield RemoteJobs(client, zone)
@@ -164,6 +168,10 @@ class OwnJobs:
         return job_answer(
             await self._headway.jobs.add(name, agent, **cast("JobFields", dict(fields)))
         )
+
+    async def lacks(self, agent: str) -> bool:
+        del agent  # This process runs nothing, and a store does not say who runs what.
+        return False
 
     async def edit(self, job: str, patch: Mapping[str, object]) -> "JobAnswer":
         from headway.wire.jobs import job_answer

@@ -29,7 +29,7 @@ def log(
     job: Annotated[
         str | None,
         typer.Argument(
-            metavar="[JOB]",
+            metavar="JOB",
             help="Its id, or agent/name, or its name alone; a removed job by its id. None: all jobs.",
             show_default=False,
         ),

@@ -38,6 +38,10 @@ class RemoteJobs:
         zone = {} if self._zone is None else {"tz": self._zone}
         return await self._client.jobs.add(name, agent, **{**zone, **fields})
 
+    async def lacks(self, agent: str) -> bool:
+        loads = (await self._client.tasks.stats()).agents
+        return agent not in {load.agent_id for load in loads}
+
     async def edit(self, job: str, patch: Mapping[str, object]) -> JobAnswer:
         return await self._client.jobs.edit(job, **patch)
 

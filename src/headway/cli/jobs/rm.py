@@ -60,4 +60,5 @@ def confirmed(what: str) -> bool:
     try:
         return typer.confirm(f"Remove {what}?")
     except typer.Abort:
+        print()  # The question stands alone on its line.
         raise Refused("nobody is there to say yes: give --yes") from None

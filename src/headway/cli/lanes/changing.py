@@ -15,7 +15,7 @@ def set_lane(
     width: Annotated[
         int | None,
         typer.Argument(
-            metavar="[WIDTH]", min=0, help="How many runs go at once.", show_default=False
+            metavar="WIDTH", min=0, help="How many runs go at once.", show_default=False
         ),
     ] = None,
     *,
@@ -36,14 +36,16 @@ def set_lane(
     token: TokenText = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a lane at once, or make a new one. What is not said stays; 0 wide is paused.
+    """Change a lane at once, or make a new one. What is not said stays.
+
+    0 wide is paused until it is given a width again; `lanes pause` remembers.
 
     Wider: waiting runs start. Narrower: those that run go on to their end.
     """
     from headway.cli.asking import look
     from headway.cli.exits import errors_told
     from headway.cli.lanes.telling import lane_line
-    from headway.model.errors import InvalidInput
+    from headway.model.errors import Refused
     from headway.wire.lanes import LaneRequest
 
     with errors_told():
@@ -57,7 +59,7 @@ def set_lane(
             if text is not None:
                 said[name] = _bound(name, text)
         if not said:
-            raise InvalidInput("options", "none", "at least one: --help lists what can be set")
+            raise Refused("say what to set: a WIDTH or an option (see --help)")
     asked = LaneRequest(name=lane, **said)  # type: ignore[arg-type]
     look(server, token, lambda client: client.lanes.set(asked), lane_line, json=as_json)
 

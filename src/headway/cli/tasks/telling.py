@@ -7,12 +7,13 @@ from headway.cli.runs.telling import ending_words
 from headway.cli.tables import table
 from headway.cli.times import ago, between
 from headway.model.time import Instant
+from headway.model.words import WAITING_STATES, State
 from headway.wire.stats import StatsAnswer
 from headway.wire.tasks import BatchAnswer, BatchItem, TaskAccepted, TaskAnswer
 
 
 def accepted_line(task: TaskAccepted) -> str:
-    return f"taken: task {task.task_id} ({task.state}{_place(task.position)})"
+    return f"taken: task {task.task_id} ({task.state}{_place(task.state, task.position)})"
 
 
 def batch_lines(batch: BatchAnswer) -> str:
@@ -44,7 +45,7 @@ def task_lines(task: TaskAnswer, now: Instant) -> str:
     """All about one task."""
     rows = [
         ("task", task.task_id),
-        ("state", f"{state_text(task)}{_place(task.position)}"),
+        ("state", f"{state_text(task)}{_place(task.state, task.position)}"),
         ("agent", task.agent_id),
         ("action", one_line(task.action)),
         *((name, text) for name, text in _details(task, now) if text),
@@ -87,8 +88,8 @@ def stats_lines(stats: StatsAnswer) -> str:
     return text
 
 
-def _place(position: int | None) -> str:
-    if position is None:
+def _place(state: State | None, position: int | None) -> str:
+    if position is None or state not in WAITING_STATES:
         return ""
     return f", {position} start{'' if position == 1 else 's'} before it" if position else ", next"
 
@@ -96,7 +97,7 @@ def _place(position: int | None) -> str:
 def _item(item: BatchItem) -> str:
     if item.error is not None:
         return f"refused: {item.error.error}"
-    return f"task {item.task_id} ({item.state}{_place(item.position)})"
+    return f"task {item.task_id} ({item.state}{_place(item.state, item.position)})"
 
 
 def _details(task: TaskAnswer, now: Instant) -> Iterator[tuple[str, str]]:

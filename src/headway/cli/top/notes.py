@@ -83,7 +83,9 @@ def _failed(data: Mapping[str, object]) -> _Told:
 
 
 def _missed(data: Mapping[str, object]) -> _Told:
-    return "headway", f"{data.get('count')} events were missed here", True
+    count = data.get("count")
+    missed = f"{count} events were missed here" if count else "events may have been missed here"
+    return "headway", missed, True
 
 
 def _fired(data: Mapping[str, object]) -> _Told:

@@ -99,7 +99,7 @@ class Picture:
         parts = [
             (f"{running}", " running"),
             (f"{waiting}", " waiting"),
-            (f"{stats.sessions}", " sessions"),
+            (f"{stats.sessions}", " session" if stats.sessions == 1 else " sessions"),
             (f"{stats.inflight}/{limits.max_inflight}", " tasks"),
             (f"{stats.queued}/{limits.max_queue}", " queued"),
         ]
@@ -107,12 +107,14 @@ class Picture:
             parts.append((f"{self._board.per_second:.1f}", " done/s"))
         line = Text()
         for number, what in parts:
+            if line.cell_len + len(number) + len(what) > width:
+                break
             line.append(number, "bold")
             line.append(f"{what}   ", "dim")
-        if self._hint:
+        if self._hint and line.cell_len + len(self._hint) <= width:
             line.append(" " * max(0, width - line.cell_len - len(self._hint)))
             line.append(self._hint, "dim")
-        line.truncate(width)
+        line.rstrip()
         return line
 
     # The body.
@@ -120,7 +122,8 @@ class Picture:
     def _body(self, width: int, lines: int) -> RenderableType:
         if self._board.stats is None:
             return Text()
-        room = max(8, lines * 2 // 3 - 4)
+        news = min(len(self._board.notes), lines // 3)
+        room = max(8, lines - 4 - news)
         if width < _WIDE:
             return self._narrow(width, room)
         half = (width - _GUTTER) // 2
@@ -193,7 +196,7 @@ class Picture:
         return table
 
     def _nodes(self) -> Table:
-        table = _table("node", ("name", "left"), "up", "sessions", "running")
+        table = _table("node", ("name", "left"), "up", "holds", "running")
         for node in self._board.nodes:
             alive = node.state == "alive"
             mark = Text(self._glyphs.alive if alive else self._glyphs.ended)

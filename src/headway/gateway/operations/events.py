@@ -41,8 +41,9 @@ async def output(desk: Desk, caller: Caller, asked: RunPath) -> EventStream:
     outcome here.
     """
     view = await find(desk, caller, asked.run_id)
-    need_room(desk)
     handle = await desk.hw.engine.handle_of(view.id)
+    # Last: who asks at the same time must find the seat taken.
+    need_room(desk)
     return EventStream(desk, Watch(desk.journal, handle, desk.settings.stream_backlog).told())
 
 

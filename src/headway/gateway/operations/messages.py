@@ -2,6 +2,7 @@
 
 import asyncio
 
+from headway.core.commands import parse
 from headway.core.session_key import session_key
 from headway.gateway.access.caller import Caller
 from headway.gateway.desk import Desk, end_wait
@@ -10,13 +11,14 @@ from headway.gateway.operations.sessions import need_place, need_session
 from headway.model.errors import InvalidInput, RunCancelled, RunFailed
 from headway.model.outcome import Outcome
 from headway.model.run import AgentName, Route
-from headway.model.time import SECOND, span
+from headway.model.time import SECOND, Span
 from headway.model.words import Scope, State
 from headway.runtime.handle import Handle
 from headway.wire.messages import (
     MessageAnswer,
     MessageRequest,
     attachments_of,
+    read_wait,
     route_of,
     sender_of,
 )
@@ -45,14 +47,14 @@ async def send(desk: Desk, caller: Caller, asked: MessageRequest) -> MessageAnsw
     `messageId` on the same channel, or the same `idempotencyKey`) is one run.
     """
     caller.need_agent(asked.agent_id)
+    wait = None if asked.wait is None else read_wait(asked.wait)
     route = route_of(asked)
     key = _key(asked, route)
-    if key is not None and asked.text.lstrip().startswith("/"):
+    if key is not None and _is_command(asked.text):
         reply = await _command(desk, caller, asked, key, route)
-        if reply is not None:
-            return MessageAnswer(
-                command=True, reply=reply, run_id=None, session=key, state=None, outcome=None
-            )
+        return MessageAnswer(
+            command=True, reply=reply, run_id=None, session=key, state=None, outcome=None
+        )
     await need_place(desk, caller, asked.session)
     try:
         handle = await desk.hw.submit(
@@ -63,7 +65,7 @@ async def send(desk: Desk, caller: Caller, asked: MessageRequest) -> MessageAnsw
     except (RunFailed, RunCancelled) as ended:
         # It was taken and has ended at once: its deadline had passed.
         return _answer(ended.run_id, key, ended.outcome.state, ended.outcome)
-    outcome = await _waited(desk, caller, handle, asked.wait)
+    outcome = None if wait is None else await _waited(desk, caller, handle, wait)
     state = outcome.state if outcome is not None else await handle.state()
     return _answer(handle.id, key, state, outcome)
 
@@ -79,10 +81,18 @@ def _key(asked: MessageRequest, route: Route | None) -> str | None:
     return session_key(AgentName(asked.agent_id), route)
 
 
+def _is_command(text: str) -> bool:
+    try:
+        return parse(text) is not None
+    except InvalidInput:
+        # It is answered with what is allowed.
+        return True
+
+
 async def _command(
     desk: Desk, caller: Caller, asked: MessageRequest, key: str, route: Route | None
 ) -> str | None:
-    await need_session(desk, caller, key)
+    await need_session(desk, caller, key, unused=True)
     return await desk.hw.command(
         key,
         asked.text,
@@ -119,12 +129,9 @@ def _options(
     return options
 
 
-async def _waited(desk: Desk, caller: Caller, handle: Handle, wait: str | None) -> Outcome | None:
-    """How it ended, if the caller wants to wait, stays, and it ends in time."""
-    if wait is None:
-        return None
-    length = span(f"{wait}s" if wait[-1:].isdigit() else wait, "wait")
-    timeout = asyncio.timeout(min(length, desk.settings.wait_limit) / SECOND)
+async def _waited(desk: Desk, caller: Caller, handle: Handle, wait: Span) -> Outcome | None:
+    """How it ended, if the caller stays and it ends in time."""
+    timeout = asyncio.timeout(min(wait, desk.settings.wait_limit) / SECOND)
     desk.waits.add(timeout)
     try:
         async with timeout, asyncio.TaskGroup() as group:

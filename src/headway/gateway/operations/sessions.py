@@ -94,20 +94,20 @@ async def stop_all(desk: Desk, caller: Caller, asked: SessionPath) -> StoppedAns
     return stopped_answer(asked.key, await desk.hw.stop_all(asked.key))
 
 
-async def need_session(desk: Desk, caller: Caller, key: str) -> None:
-    """Refuse who would see or touch runs of an agent that is not his."""
+async def need_session(desk: Desk, caller: Caller, key: str, *, unused: bool = False) -> None:
+    """Refuse who would see or touch runs of an agent that is not his; with `unused`, a new session will do."""
     if caller.agent is not None:
-        await _see(caller, await desk.hw.session(key), desk)
+        await _see(caller, await desk.hw.session(key), desk, unused=unused)
 
 
 async def need_place(desk: Desk, caller: Caller, key: str | None) -> None:
     """Refuse who would put runs among those of an agent that is not his.
 
-    In a session runs wait for each other, and a message may end all of them. A session that is named after his agent
-    is his, and so is one that nobody has used.
+    In a session runs wait for each other, and a message may end all of them. A session that is named after his
+    agent is his, and so is one that nobody has used.
     """
     if caller.agent is not None and key is not None and not _is_named_after(caller.agent, key):
-        await _see(caller, await desk.hw.session(key), desk, unused=True)
+        await need_session(desk, caller, key, unused=True)
 
 
 async def _see(caller: Caller, view: SessionView, desk: Desk, *, unused: bool = False) -> None:

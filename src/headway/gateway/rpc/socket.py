@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from litestar.types import Receive, Scope, Send
 
 from headway.gateway.desk import Desk
-from headway.gateway.errors import Told, Unauthorized, tell
+from headway.gateway.errors import Unauthorized, tell
+from headway.gateway.refusing import refuse
 from headway.gateway.rpc.connection import Connection, FellBehind, Methods
 from headway.gateway.stream.admission import Visitor, need_room, seat
 from headway.gateway.stream.cutting import CutOff, abort_of, sending_within, until_gone
@@ -20,7 +21,6 @@ UNAUTHORIZED = 4401
 TOO_SLOW = 4408
 """It takes its events more slowly than they happen; it may come back and go on behind the last that it saw."""
 _BREAKS_OFF_S = 1.0
-_DENIES = "websocket.http.response"
 
 
 async def serve_socket(
@@ -33,7 +33,7 @@ async def serve_socket(
         await visitor.admit()
         need_room(desk)
     except HeadwayError as refusal:
-        await _refuse(scope, send, tell(refusal))
+        await refuse(scope, send, tell(refusal))
         return
     abort = abort_of(scope)
     send = sending_within(send, abort, desk.settings.send_within / SECOND)
@@ -75,13 +75,3 @@ async def _frames(receive: Receive, left: asyncio.Event) -> AsyncIterator[str | 
             return
         if message["type"] == "websocket.receive":
             yield message.get("text") or message.get("bytes") or b""
-
-
-async def _refuse(scope: Scope, send: Send, told: Told) -> None:
-    """Before the connection is open a refusal is an HTTP answer, where the server can send one."""
-    if _DENIES not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": UNAUTHORIZED, "reason": told.body.error})
-        return
-    headers = [(b"content-type", b"application/json"), *told.headers]
-    await send({"type": "websocket.http.response.start", "status": told.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": told.encoded(), "more_body": False})

@@ -217,3 +217,17 @@ def test_it_closes_although_an_answer_never_ends() -> None:
                 await asyncio.open_connection("127.0.0.1", door.port)
 
     asyncio.run(story())
+
+
+def test_o1_a_websocket_is_handed_over_and_not_looked_after_any_more() -> None:
+    async def story() -> None:
+        async with listening() as door, client(door) as caller:
+            caller.writer.write(
+                b"GET /ever HTTP/1.1\r\nhost: here\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+                b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            )
+            async with asyncio.timeout(20):
+                answer = await caller.reader.readline()
+            assert answer.startswith(b"HTTP/1.1 500"), "the app speaks only HTTP"
+
+    asyncio.run(story())

@@ -2,6 +2,7 @@
 
 import io
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -119,6 +120,19 @@ def test_it_fits_every_terminal(width: int, height: int) -> None:
     assert max(map(len, lines)) <= width
 
 
+def test_there_is_room_for_all_agents_as_long_as_nothing_happens() -> None:
+    loads = tuple(msgspec.structs.replace(STATS.agents[0], agent_id=f"a{n}") for n in range(7))
+    quiet = Board(NOW, "http://x", msgspec.structs.replace(STATS, agents=loads), (), (NODE,))
+    text = "\n".join(drawn(quiet, 100, 30))
+    assert all(f"a{number} " in text for number in range(7))
+
+
+def test_a_total_that_does_not_fit_is_left_out_and_never_cut() -> None:
+    one = msgspec.structs.replace(STATS, sessions=1)
+    totals = drawn(Board(NOW, "http://x", one, BOARD.sessions, (NODE,)), 60, 15)[1]
+    assert totals.strip() == "10 running   5 waiting   1 session   20/20 tasks"
+
+
 def test_a_plain_terminal_gets_plain_signs() -> None:
     assert "\n".join(drawn(BOARD, encoding="ascii")).isascii()
 
@@ -145,6 +159,12 @@ def test_o3_an_event_is_told_in_a_few_words() -> None:
     lost = note_of({"event": "StoreAway", "at": AT, "error": "disk\nfull\x1b[2J"})
     assert lost is not None
     assert lost.what == "store away, error disk full [2J"
+
+
+def test_a_gap_of_unknown_size_is_not_called_none() -> None:
+    gap = note_of({"event": "EventsMissed", "at": AT, "count": 0})
+    assert gap is not None
+    assert gap.what == "events may have been missed here"
 
 
 def test_kinds_that_come_too_often_are_not_asked_for() -> None:

@@ -50,6 +50,16 @@ async def test_a_wait_is_never_longer_than_the_server_allows() -> None:
 
 
 @virtual_time
+async def test_a_wait_that_cannot_be_understood_is_refused_before_anything_is_taken() -> None:
+    hw = with_agents(Recorder())
+    async with served(hw) as http:
+        for wait in ("soon", "-1", "30\n"):
+            wrong = await say(http, "x", wait=wait)
+            assert (wrong.status_code, wrong.json()["details"]["field"]) == (400, "wait")
+        assert not (await hw.runs()).runs
+
+
+@virtual_time
 async def test_when_the_server_ends_who_waits_is_told_that_it_takes_longer() -> None:
     hw = with_agents(Gate())
     async with hw:
@@ -205,7 +215,8 @@ async def test_o4_a_token_of_one_agent_cannot_send_into_the_session_of_another()
                 ):
                     answer = await http.post(path, json=body)
                     assert answer.status_code == 404, (path, session, answer.text)
-            new = await http.post("/jobs", json={**job, "session": "job"})
+            hourly = {"agentId": "a", "name": "j", "every": "1h", "text": "x", "session": "job"}
+            new = await http.post("/jobs", json=hourly)
             assert new.status_code == 201
             moved = await http.patch(f"/jobs/{new.json()['id']}", json={"session": "shared"})
             assert moved.status_code == 404
@@ -225,6 +236,9 @@ async def test_o4_a_session_that_is_an_agents_own_or_nobodys_takes_what_its_toke
                 body = {"agentId": "a", "session": session, **INTO}
                 assert (await http.post("/messages", json=body)).status_code == 202
                 await passes(3 * SECOND)
+            for text, status in (("/weather", 202), ("/status", 200), ("/stop", 200)):
+                body = {"agentId": "a", "session": f"new for {text}", "text": text}
+                assert (await http.post("/messages", json=body)).status_code == status
             body = {"agentId": "a", "session": "was theirs", "action": "x"}
             assert (await http.post("/tasks", json=body)).status_code == 404
 
@@ -254,14 +268,17 @@ async def test_who_leaves_while_he_waits_takes_up_no_place() -> None:
             "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
             "client": ("127.0.0.1", 4321),
         }
+
+        async def serve() -> None:
+            await gateway.app(scope, receive, send)  # type: ignore[arg-type]
+
         async with asyncio.TaskGroup() as group:
-            served_ = group.create_task(gateway.app(scope, receive, send))  # type: ignore[arg-type]
+            group.create_task(serve())
             await passes(2 * SECOND)
-            assert not served_.done()
+            assert len(gateway.desk.waits) == 1
             left.set()
             await passes(SECOND)
-            assert served_.done()
-        assert not gateway.desk.waits
+            assert not gateway.desk.waits
         assert len((await hw.runs(state="running")).runs) == 1, "what was sent goes on"
 
 
