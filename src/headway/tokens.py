@@ -50,12 +50,13 @@ class Tokens:
         return tuple(await self._engine().store.tokens())
 
     async def revoke(self, token: str) -> bool:
-        """By its name or id. Servers refuse it within seconds. False: there is none."""
+        """By its id or name. Servers refuse it within seconds. False: there is none."""
         store = self._engine().store
-        for known in await store.tokens():
-            if token in {known.id, known.name}:
-                return await store.revoke_token(known.id)
-        return False
+        known = await store.tokens()
+        found = next((each for each in known if each.id == token), None) or next(
+            (each for each in known if each.name == token), None
+        )
+        return found is not None and await store.revoke_token(found.id)
 
 
 def digest_of(secret: str) -> str:

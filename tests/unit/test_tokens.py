@@ -48,6 +48,17 @@ def test_o4_a_token_is_revoked_by_its_name_or_id() -> None:
     run_virtual(scenario())
 
 
+def test_o4_a_name_that_looks_like_an_id_shadows_none() -> None:
+    async def scenario() -> None:
+        async with Headway() as hw:
+            meant, _ = await hw.tokens.create("meant", ["read"])
+            sly, _ = await hw.tokens.create(meant.id, ["admin"])
+            assert await hw.tokens.revoke(meant.id)
+            assert await hw.tokens.list() == (sly,)
+
+    run_virtual(scenario())
+
+
 @pytest.mark.parametrize(
     ("field", "name", "scopes"),
     [

@@ -231,7 +231,7 @@ class Draining(RunEnded, Unavailable):
 
     def __init__(self, run_id: str, outcome: "Outcome") -> None:
         super().__init__(run_id, outcome)
-        self.args = (f"the node is about to stop, try again in a moment: {self}",)
+        self.args = (f"the node is about to stop: {self}",)
 
 
 class LaneCleared(RunEnded, Refused):

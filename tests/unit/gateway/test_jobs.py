@@ -6,9 +6,10 @@ import httpx
 import pytest
 
 from headway import Headway, Turn
+from headway.model.time import SECOND
 from headway.testing import virtual_time
 from tests.unit.gateway.asking import asked_by, bearing, path, refusal
-from tests.unit.gateway.calling import opened, served
+from tests.unit.gateway.calling import opened, passes, served
 
 BRIEF = {
     "name": "morning brief",
@@ -360,6 +361,22 @@ async def test_o4_a_command_needs_admin_for_it_runs_a_program() -> None:
     async with asked_by(headway(), "admin") as http:
         made = (await http.post("/jobs", json={**bare, "command": "backup --all"})).json()
         assert made["payload"] == {"kind": "command", "argv": ["backup", "--all"]}
+
+
+@virtual_time
+async def test_o4_what_a_command_is_told_in_secret_is_for_who_may_give_commands() -> None:
+    hw = headway()
+    command = {"argv": ["backup"], "environment": {"TOKEN": "s3cret"}, "stdin": "s3cret too"}
+    async with opened(hw) as gateway, bearing(gateway, hw, "control") as http:
+        job = await hw.jobs.add("backup", "command", every="1h", command=command)
+        for asked in (f"/jobs/{job.id}", "/jobs", "/jobs/export"):
+            answer = await http.get(asked)
+            assert (answer.status_code, "s3cret" in answer.text) == (200, False)
+            assert "TOKEN" in answer.text
+        assert "s3cret" not in (await http.post(f"/jobs/{job.id}/pause")).text
+        async with bearing(gateway, hw, "admin") as all_of:
+            await passes(SECOND)
+            assert "s3cret" in (await all_of.get(f"/jobs/{job.id}")).text
 
 
 @virtual_time

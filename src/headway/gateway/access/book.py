@@ -4,16 +4,18 @@ import hmac
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from headway.model.errors import Unavailable
-from headway.model.time import SECOND, Instant, Span
+from headway.model.time import MILLISECOND, SECOND, Instant, Span
 from headway.model.token import Token
 from headway.tokens import digest_of, parts_of
 
 FRESH: Span = 2 * SECOND
-"""For so long a revoked token still works, and a new one may not work yet."""
+"""For so long a revoked token still works."""
+SOON: Span = 200 * MILLISECOND
+"""For so long a new token may not work yet: an unknown one makes the book look again, but not more often."""
 
 
 class TokenBook:
-    """Knows tokens by their id. Reads the store again when what it knows is old, and never more often."""
+    """Knows tokens by their id. Reads the store again when what it knows is old."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class TokenBook:
         if parts is None:
             return None
         token_id, secret = parts
-        token = (await self._known()).get(token_id)
+        token = (await self._known()).get(token_id) or (await self._known(SOON)).get(token_id)
         # A wrong id takes as long as a wrong secret.
         right = hmac.compare_digest(digest_of(secret), token.digest if token else "")
         if token is None or not right:
@@ -47,9 +49,9 @@ class TokenBook:
             return None
         return token
 
-    async def _known(self) -> Mapping[str, Token]:
+    async def _known(self, fresh: Span = FRESH) -> Mapping[str, Token]:
         tokens = self._tokens
-        if tokens is not None and (self._reading or self._elapsed() - self._read_at < FRESH):
+        if tokens is not None and (self._reading or self._elapsed() - self._read_at < fresh):
             return tokens
         self._reading = True
         try:

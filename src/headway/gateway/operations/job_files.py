@@ -1,13 +1,25 @@
 """Jobs out and in again, as files have them (C-12)."""
 
+import msgspec
+
 from headway.gateway.access.caller import Caller
 from headway.gateway.desk import Desk
 from headway.gateway.operations import operation
+from headway.gateway.operations.jobs import without_secrets
 from headway.jobs import Jobs, Loaded
 from headway.model.errors import InvalidInput
+from headway.model.job import Job
 from headway.model.words import Scope
 from headway.wire.job_requests import ImportRequest
-from headway.wire.jobs import ExportQuery, ImportAnswer, JobExport, job_answer, job_form
+from headway.wire.jobs import (
+    ExportQuery,
+    ImportAnswer,
+    JobExport,
+    JobForm,
+    job_answer,
+    job_form,
+)
+from headway.wire.schedules import CommandShown
 
 _COMMANDS = "command"
 """The agent that runs commands, unless another is named."""
@@ -15,11 +27,14 @@ _COMMANDS = "command"
 
 @operation(Scope.READ)
 async def export_jobs(desk: Desk, caller: Caller, asked: ExportQuery) -> JobExport:
-    """Show jobs in the form that can be imported again. Heartbeats are settings of their agents, and left out."""
+    """Show jobs in the form that can be imported again. Heartbeats are settings of their agents, and left out.
+
+    Without the scope `admin` the values of a command's variables and what it reads are hidden.
+    """
     page = await desk.hw.jobs.list(
         agent=caller.only(asked.agent_id), limit=asked.limit, cursor=asked.cursor
     )
-    return JobExport(jobs=tuple(job_form(view.job) for view in page.jobs), cursor=page.cursor)
+    return JobExport(jobs=tuple(_form(caller, view.job) for view in page.jobs), cursor=page.cursor)
 
 
 @operation(Scope.ADMIN)
@@ -36,6 +51,13 @@ async def import_jobs(desk: Desk, caller: Caller, asked: ImportRequest) -> Impor
         changed=tuple(map(job_answer, loaded.changed)),
         problems=tuple(loaded.problems),
     )
+
+
+def _form(caller: Caller, job: Job) -> JobForm:
+    form = job_form(job)
+    if caller.may(Scope.ADMIN) or not isinstance(form.payload, CommandShown):
+        return form
+    return msgspec.structs.replace(form, payload=without_secrets(form.payload))
 
 
 async def _loaded(jobs: Jobs, asked: ImportRequest) -> Loaded:

@@ -2,6 +2,8 @@
 
 from typing import cast
 
+import msgspec
+
 from headway.core.schedule import offset, zone_name
 from headway.gateway.access.caller import Caller
 from headway.gateway.desk import Desk
@@ -45,8 +47,10 @@ from headway.wire.jobs import (
     JobsStatusQuery,
     job_answer,
 )
+from headway.wire.schedules import CommandShown
 
 _AT_ONCE = 1_000
+_HIDDEN = "***"
 _OVER = "its only time has passed: give it a new one"
 
 
@@ -59,13 +63,13 @@ async def list_jobs(desk: Desk, caller: Caller, asked: JobsQuery) -> JobPage:
         limit=asked.limit,
         cursor=asked.cursor,
     )
-    return JobPage(jobs=tuple(map(job_answer, page.jobs)), cursor=page.cursor)
+    return JobPage(jobs=tuple(shown(caller, view) for view in page.jobs), cursor=page.cursor)
 
 
 @operation(Scope.READ)
 async def get_job(desk: Desk, caller: Caller, asked: JobPath) -> JobAnswer:
     """Show one job."""
-    return job_answer(await find(desk, caller, asked.job))
+    return shown(caller, await find(desk, caller, asked.job))
 
 
 @operation(Scope.CONTROL)
@@ -106,7 +110,7 @@ async def edit_job(desk: Desk, caller: Caller, asked: JobEdit) -> JobAnswer:
             raise Conflict(_OVER, job=view.id) from None
         await _refuse_taken(desk, agent, str(fields.get("name", view.name)), wrong)
         raise said_field(asked, wrong) from None
-    return job_answer(changed)
+    return shown(caller, changed)
 
 
 @operation(Scope.CONTROL)
@@ -121,7 +125,7 @@ async def remove_job(desk: Desk, caller: Caller, asked: JobPath) -> JobRemoved:
 async def pause_job(desk: Desk, caller: Caller, asked: JobPath) -> JobAnswer:
     """Disable a job: firings that have not started end, and no more come until it is resumed (C-10)."""
     view = await find(desk, caller, asked.job)
-    return job_answer(await desk.hw.jobs.pause(view.id))
+    return shown(caller, await desk.hw.jobs.pause(view.id))
 
 
 @operation(Scope.CONTROL)
@@ -129,7 +133,7 @@ async def resume_job(desk: Desk, caller: Caller, asked: JobPath) -> JobAnswer:
     """Enable a job: its next firing is worked out from now on (C-10)."""
     view = await find(desk, caller, asked.job)
     try:
-        return job_answer(await desk.hw.jobs.resume(view.id))
+        return shown(caller, await desk.hw.jobs.resume(view.id))
     except InvalidInput:
         raise Conflict(_OVER, job=view.id) from None
 
@@ -197,6 +201,24 @@ async def find(desk: Desk, caller: Caller, job: str) -> JobView:
     if not caller.sees(view.agent) or view.job.heartbeat is not None:
         raise JobNotFound(job)
     return view
+
+
+def shown(caller: Caller, view: JobView) -> JobAnswer:
+    """A job as this caller may see it: what a command is told in secret is for those who may give commands."""
+    answer = job_answer(view)
+    payload = answer.payload
+    if caller.may(Scope.ADMIN) or not isinstance(payload, CommandShown):
+        return answer
+    return msgspec.structs.replace(answer, payload=without_secrets(payload))
+
+
+def without_secrets(command: CommandShown) -> CommandShown:
+    """The names of its variables without their values, and not what it reads."""
+    return msgspec.structs.replace(
+        command,
+        environment=dict.fromkeys(command.environment, _HIDDEN),
+        stdin=_HIDDEN if command.stdin else "",
+    )
 
 
 def _may_command(caller: Caller, asked: JobChoices) -> None:

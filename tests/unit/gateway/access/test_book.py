@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from headway.gateway.access.book import FRESH, TokenBook
+from headway.gateway.access.book import FRESH, SOON, TokenBook
 from headway.model.errors import StoreUnavailable
 from headway.model.time import SECOND
 from headway.model.token import Token
@@ -94,3 +94,17 @@ def test_a_server_that_never_could_read_them_lets_nobody_in() -> None:
     book, _ = book_of(shelf)
     with pytest.raises(StoreUnavailable):
         find(book, f"hw_t1_{SECRET}")
+
+
+def test_o4_a_new_token_works_almost_at_once_and_unknown_ones_do_not_flood_the_store() -> None:
+    shelf = Shelf(TOKEN)
+    book, clock = book_of(shelf)
+    assert find(book, f"hw_t1_{SECRET}") == TOKEN
+    new = Token("t2", "new", digest_of(SECRET), (Scope.READ,), created_at=0)
+    shelf.tokens = (TOKEN, new)
+    for _ in range(100):
+        assert find(book, f"hw_t2_{SECRET}") is None
+    assert shelf.reads == 1
+    clock.advance(SOON)
+    assert find(book, f"hw_t2_{SECRET}") == new
+    assert shelf.reads == 2
