@@ -13,7 +13,7 @@ from tools.reference.tables import NOTE, cell, code, table
 Document: TypeAlias = Mapping[str, object]
 
 _INTRO = """\
-What a server answers over HTTP, as its `/openapi.json` says it; `/docs` shows the same for trying out. A token
+What a server answers over HTTP, as its `/openapi.json` says it; `/docs` is the same as a page. A token
 goes into the header `Authorization: Bearer hw_…`; `headway tokens create` makes one. As long as there is
 none, only the machine itself may ask, without one. Every answer has an `X-Request-Id`: the one that was sent, else
 a new one."""

@@ -73,14 +73,15 @@ def _path(file: Path | None, config: str | None) -> Path:
     """The file that was named or configured. It must be there, or have been."""
     from headway.cli.config.reading import read_config
     from headway.logs.files import files_of
-    from headway.model.errors import InvalidInput
+    from headway.model.errors import InvalidInput, Refused
 
     named = "--file"
     if file is None:
         read = read_config(config)
         if not read.server.log.file:
-            allowed = "given: no log file is configured ([log] file in headway.toml)"
-            raise InvalidInput("--file", None, allowed)
+            raise Refused(
+                "no log file is configured ([log] file in headway.toml): name one with --file"
+            )
         file, named = Path(read.server.log.file), "log.file"
     try:
         file = file.expanduser()

@@ -1,5 +1,7 @@
 """What a server's refusal is here: the errors that the library itself raises, made again from what was told."""
 
+from typing import TypeVar
+
 import msgspec
 
 from headway.model.errors import (
@@ -22,6 +24,8 @@ from headway.model.errors import (
 from headway.model.outcome import Outcome
 from headway.model.words import Reason, State
 from headway.wire.errors import ErrorAnswer
+
+SomeError = TypeVar("SomeError", bound=HeadwayError)
 
 _SHOWN = 200
 
@@ -114,7 +118,7 @@ def refusal(status: int, told: ErrorAnswer, retry_after_s: float | None = None) 
     if told.code == JobNotFound.code and "job" in details:
         return JobNotFound(str(details["job"]))
     if told.code == NotFound.code and "run" in details:
-        return NotFound(str(details["run"]))
+        return _said(NotFound(str(details["run"])), told)
     if status >= 500 and status != 503:
         return ServerFailed(status, told.error)
     if told.retryable:
@@ -129,7 +133,11 @@ def _ended(kind: type[RunEnded], told: ErrorAnswer) -> RunEnded:
     outcome = Outcome(
         State(str(told.details["state"])), None if reason is None else Reason(str(reason))
     )
-    error = kind(str(told.details["run"]), outcome)
+    return _said(kind(str(told.details["run"]), outcome), told)
+
+
+def _said(error: SomeError, told: ErrorAnswer) -> SomeError:
+    """With the words of the server."""
     error.args = (told.error,)
     return error
 

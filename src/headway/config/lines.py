@@ -18,7 +18,6 @@ def lines_of(text: str) -> dict[KeyPath, int]:
         if statement.lstrip().startswith("["):
             # A head holds nothing, so the longest of its paths is the table that it opens.
             table = max(paths, key=len)
-            paths = [table]
         else:
             paths = [(*table, *path) for path in paths]
         for path in paths:

@@ -41,7 +41,7 @@ OVERLAPS = "an earlier firing is not finished"
 TOO_MANY = "too many firings wait already"
 REPLACED = "a later firing took its place"
 FIRED = "it has fired at this time before"
-TOO_SOON = "the agent was woken just before"
+TOO_SOON = "the agent was woken less than 30 s before"
 TOO_OLD = "older than the misfire window"
 MISSED = "nobody was there to run it"
 

@@ -12,7 +12,7 @@ from headway.gateway.endpoint import BODY_METHODS, Endpoint, fields_of, header_f
 from headway.gateway.errors import Conflict
 from headway.model.errors import InvalidInput
 from headway.wire.base import Request
-from headway.wire.errors import Malformed, allowed_by, invalid
+from headway.wire.errors import BODY, Malformed, allowed_by, invalid
 
 SomeRequest = TypeVar("SomeRequest", bound=Request)
 MOST_PARAMETERS = 100
@@ -93,9 +93,9 @@ def read_json(
     except msgspec.ValidationError as wrong:
         return _read_again(_whatever(body), kind, wrong)
     except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
-        raise Malformed("body", body[:40].decode("utf-8", "replace"), f"JSON ({wrong})") from None
+        raise Malformed(BODY, body[:40].decode("utf-8", "replace"), f"JSON ({wrong})") from None
     except RecursionError:
-        raise Malformed("body", "…", _TOO_DEEP) from None
+        raise Malformed(BODY, "…", _TOO_DEEP) from None
 
 
 def read_params(given: object, kind: type[SomeRequest]) -> SomeRequest:
@@ -120,7 +120,7 @@ def _read_again(
         refusal = invalid(wrong, kind, given)
     except RecursionError:
         # It could just be read; to look into it takes a little more of the stack.
-        refusal = Malformed("body", "…", _TOO_DEEP)
+        refusal = Malformed(BODY, "…", _TOO_DEEP)
     raise refusal from None
 
 

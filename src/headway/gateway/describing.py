@@ -38,6 +38,17 @@ class Sheet:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
+class Pointer:
+    """Shows the way to something; from here, so that it also holds where all of this is mounted elsewhere."""
+
+    def __init__(self, place: bytes) -> None:
+        self._headers = [(b"location", place), (b"content-length", b"0")]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        await send({"type": "http.response.start", "status": 307, "headers": self._headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
 def describing(table: Sequence[Endpoint]) -> list[Endpoint]:
     """The endpoints that describe the others. Both are drawn when they are first asked for."""
 
@@ -54,12 +65,15 @@ def describing(table: Sequence[Endpoint]) -> list[Endpoint]:
             "GET", "/openapi.json", _reading(as_json), TAG, media="application/vnd.oai.openapi+json"
         ),
         Endpoint("GET", "/docs", _reading(as_page), TAG, media="text/html"),
+        Endpoint("GET", "/", _reading(lambda: Pointer(b"docs")), TAG, media="text/html"),
     ]
 
 
-def _reading(sheet: Callable[[], Sheet]) -> Operation[NothingAsked, Sheet]:
+def _reading(
+    sheet: Callable[[], Sheet | Pointer],
+) -> Operation[NothingAsked, Sheet | Pointer]:
     @operation(None)
-    async def read(desk: Desk, caller: Caller, asked: NothingAsked) -> Sheet:  # noqa: ARG001
+    async def read(desk: Desk, caller: Caller, asked: NothingAsked) -> Sheet | Pointer:  # noqa: ARG001
         """What can be asked here."""
         return sheet()
 

@@ -42,6 +42,14 @@ class Forbidden(Refused):
         super().__init__(why)
 
 
+class TaskNotFound(NotFound):
+    """There is no task of that id, or it is not the caller's."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(task_id)
+        self.args = (f"task {task_id!r} is not known; finished tasks are kept only for a while",)
+
+
 class Unauthorized(Refused):
     """Nobody knows who asks."""
 

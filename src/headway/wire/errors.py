@@ -39,6 +39,10 @@ class ErrorAnswer(Answer, frozen=True):
     details: dict[str, object] = msgspec.field(default_factory=dict)
 
 
+BODY = "body"
+"""What is called wrong where it is none of the fields."""
+
+
 class Malformed(InvalidInput):
     """What was sent is not JSON."""
 
@@ -64,7 +68,7 @@ def invalid(wrong: msgspec.ValidationError, kind: type, value: object) -> Invali
     allowed = _allowed(expected["allowed"]) if expected else f"something else: {what}"
     if what.startswith("Invalid enum value"):
         allowed = f"one of: {', '.join(_words(kind, path))}"
-    return InvalidInput(place or "body", _value_at(value, path), allowed)
+    return InvalidInput(place or BODY, _value_at(value, path), allowed)
 
 
 def allowed_by(wrong: msgspec.ValidationError) -> str:

@@ -1,9 +1,11 @@
 """Messages from people, as JSON: from any channel, to an agent."""
 
+import re
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from headway.model.errors import InvalidInput
 from headway.model.outcome import Attachment
 from headway.model.run import Route, Sender
 from headway.model.time import Span, span
@@ -15,13 +17,15 @@ from headway.wire.runs import OutcomeAnswer, RunIdText
 from headway.wire.tasks import Priority
 
 MOST_ATTACHMENTS = 100
+_WAIT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?(ms|s|m)?")
 
 Wait = Annotated[
     str,
     Meta(
         description="How long to wait for the outcome: seconds or a duration. At most the server's wait_limit.",
-        pattern=r"^[0-9]{1,6}(\.[0-9]{1,3})?(ms|s|m)?$",
         examples=["30"],
+        max_length=16,
+        extra_json_schema={"pattern": f"^{_WAIT.pattern}$"},
     ),
 ]
 
@@ -88,6 +92,8 @@ class MessageAnswer(Answer, frozen=True):
 
 def read_wait(text: str) -> Span:
     """How long to wait: a plain number is seconds."""
+    if not _WAIT.fullmatch(text):
+        raise InvalidInput("wait", text, "seconds, or a duration: 30, 500ms, 30s or 2m")
     return span(f"{text}s" if text[-1:].isdigit() else text, "wait")
 
 

@@ -75,7 +75,7 @@ def test_o4_without_tokens_it_stays_on_this_machine(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/server.db"
     told = refused(tmp_path, "--port", "0", "--host", "0.0.0.0", "--store", store)
     assert "no tokens yet" in told
-    assert "headway tokens create" in told
+    assert f"headway tokens create NAME --scope admin --store {store}" in told
 
 
 def test_o4_with_a_token_it_listens_for_all_and_asks_who_it_is(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_o4_with_a_token_it_listens_for_all_and_asks_who_it_is(tmp_path: Path) -
 
     secret = asyncio.run(make_token())
     with serving(tmp_path, store, "--host", "0.0.0.0") as server:
-        assert "1 token" in server.process.printed
+        assert "1 token; other machines reach it, too (0.0.0.0)" in server.process.printed
         assert status(server, "/lanes") == httpx.codes.UNAUTHORIZED
         allowed = server.http.get("/lanes", headers={"Authorization": f"Bearer {secret}"})
         assert allowed.status_code == httpx.codes.OK

@@ -65,7 +65,7 @@ class TestCheck:
         assert shell.ok("config", "check", str(other)).lines == [
             f"{other}: 0 settings, nothing wrong"
         ]
-        assert "--config: 'none.toml'" in shell.refused("config", "check", "none.toml")
+        assert "FILE: 'none.toml'" in shell.refused("config", "check", "none.toml")
 
     def test_o2_the_environment_is_checked_too_and_odd_names_are_warned_about(
         self, shell: Shell

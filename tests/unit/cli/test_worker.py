@@ -69,6 +69,11 @@ class TestFindingAgents:
         with pytest.raises(AgentsNotFound, match=rf"{module}\.py, line 2: ValueError: no key"):
             find_headway(f"{module}:hw")
 
+    def test_what_headway_refuses_is_told_at_the_line_that_says_it(self, module: str) -> None:
+        write(module, "import headway\nhw = headway.Headway()\nhw.agent('a', timout='5s')\n")
+        with pytest.raises(AgentsNotFound, match=rf"{module}\.py, line 3: UnknownOption: timout"):
+            find_headway(f"{module}:hw")
+
     def test_a_module_that_cannot_be_read_says_where(self, module: str) -> None:
         write(module, "import os\nhw = = 1\n")
         with pytest.raises(AgentsNotFound, match=rf"{module}\.py, line 2: SyntaxError"):

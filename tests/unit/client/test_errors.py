@@ -57,6 +57,7 @@ def test_t2_each_refusal_is_of_its_family(
 def test_the_text_is_that_of_the_server() -> None:
     assert str(told(400, "invalid_input", field="a")) == "so it is"
     assert str(told(503, "x", retryable=True)) == "so it is"
+    assert str(told(404, "not_found", run="t1")) == "so it is"
 
 
 def test_what_is_no_headway_server_is_said() -> None:

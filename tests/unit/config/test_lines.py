@@ -42,6 +42,7 @@ def test_each_key_and_each_table_has_its_line() -> None:
         ("server", "port"): 5,
         ("server", "odd key"): 6,
         ("server", "origins"): 10,
+        ("agents",): 16,
         ("agents", "a.b"): 16,
         ("agents", "a.b", "x"): 17,
         ("agents", "a.b", "x", "y"): 17,

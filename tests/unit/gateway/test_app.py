@@ -139,7 +139,6 @@ def test_json_may_name_its_charset() -> None:
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/", 404),
         ("/nothing", 404),
         ("/tasks/unknown-1", 404),
         ("/tasks/%00", 400),

@@ -36,6 +36,8 @@ async def test_it_is_served_for_programs_and_for_people() -> None:
         for endpoint in TABLE:
             assert endpoint.path in for_people.text
         assert "<script" not in for_people.text
+        shown = await http.get("/", follow_redirects=True)
+        assert (shown.url.path, shown.text) == ("/docs", for_people.text)
 
 
 def test_every_operation_has_a_name_of_its_own_and_says_what_it_needs() -> None:

@@ -42,10 +42,12 @@ def chat(
     message, and only the replies are printed.
     """
     from headway.cli.messages import own_session
+    from headway.cli.opening import check_client
     from headway.wiring import run
 
     key = session if session is not None else own_session(agent)
     with errors_told():
+        check_client()
         place = place_of(server, token)
         talk = run(_chat(place, agent, key, mode=mode, debounce=debounce, history=history))
     if not sys.stdin.isatty():

@@ -51,7 +51,11 @@ def check(
 
 def _each(refused: "Refused") -> "tuple[Refused, ...]":
     from headway.config import ConfigRefused
+    from headway.model.errors import InvalidInput
 
+    if isinstance(refused, InvalidInput) and refused.field == "--config":
+        # What other commands take as an option is an argument here.
+        return (InvalidInput("FILE", refused.value, refused.allowed),)
     return refused.problems if isinstance(refused, ConfigRefused) else (refused,)
 
 

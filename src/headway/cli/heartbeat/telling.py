@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headway.cli.answers import NOTHING, lines_of, one_line
 from headway.cli.jobs.telling import next_text, route_text, state_text
 from headway.cli.tables import table
-from headway.core.heartbeat import has_content, in_hours, next_in_hours
+from headway.core.heartbeat import SPACING, has_content, in_hours, next_in_hours
 from headway.core.spoken import show_time
 from headway.model.heartbeat import HeartbeatSettings
 from headway.model.hours import ActiveHours
@@ -28,11 +28,17 @@ def heartbeats_table(views: Sequence[JobView], now: Instant, zone: str | None) -
             next_text(view, now, zone),
             str(view.last_outcome or NOTHING),
             target_text(settings_of(view).target),
-            state_text(view),
+            state_text(view, now),
         )
         for view in views
     ]
     return table(head, rows)
+
+
+def _every(settings: HeartbeatSettings) -> str:
+    often = settings.interval < SPACING
+    at_most = f"; it is woken each {span_text(SPACING)} at most" if often else ""
+    return f"{span_text(settings.interval)}{at_most}"
 
 
 def heartbeat_lines(view: JobView, checklist: str | None, now: Instant, zone: str | None) -> str:
@@ -40,8 +46,8 @@ def heartbeat_lines(view: JobView, checklist: str | None, now: Instant, zone: st
     settings = settings_of(view)
     rows = [
         ("agent", view.agent),
-        ("state", state_text(view)),
-        ("every", span_text(settings.interval)),
+        ("state", state_text(view, now)),
+        ("every", _every(settings)),
         ("next", next_text(view, now, zone)),
         ("hours", hours_text(settings.hours)),
     ]

@@ -4,18 +4,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
+import msgspec
+
 from headway.cli.answers import LONGEST_CELL, NOTHING, lines_of, one_line
 from headway.cli.tables import table
 from headway.cli.views import instant
 from headway.core.jobs import describe
-from headway.core.schedule import offset
+from headway.core.schedule import next_firing, offset
 from headway.core.schedule.oddities import oddity
 from headway.core.spoken import show_time, show_wall
 from headway.model.job import ISOLATED, Job
 from headway.model.payload import Ask, Execute, Gate, Payload, Say
 from headway.model.run import Route
 from headway.model.schedule import UTC_ZONE, At, Schedule
-from headway.model.time import DAY, MILLISECOND, Instant, span_text
+from headway.model.time import DAY, MILLISECOND, SECOND, Instant, span_text
 from headway.model.views import JobView
 from headway.model.words import HeartbeatSkip
 from headway.wire.base import maybe_moment
@@ -23,6 +25,8 @@ from headway.wire.firings import EntryAnswer, EntryOutcome, firing_answer, upcom
 from headway.wire.runs import OutcomeAnswer
 
 _FIRINGS = 3
+_OVERDUE = 10 * SECOND
+"""Later than any node that has the agent would be."""
 _SKIPS = frozenset(HeartbeatSkip)
 
 firing_json = firing_answer
@@ -39,12 +43,12 @@ def job_lines(view: JobView, now: Instant, zone: str | None = None) -> str:
     rows: list[tuple[str, str]] = [
         ("job", f"{job.agent}/{one_line(job.name)}"),
         ("id", job.id),
-        ("state", state_text(view)),
+        ("state", state_text(view, now)),
         ("schedule", schedule_text(job.schedule, zone)),
     ]
     firings = [
         firing_text(job.schedule, at, zone, now, late=offset(job.id, job.stagger))
-        for at in upcoming(view, _FIRINGS)
+        for at in _upcoming(view, now)
     ]
     rows += list(zip(["next", "", ""], firings or [NOTHING], strict=False))
     rows += [(name, text) for name, text in _options(job) if text]
@@ -71,14 +75,14 @@ def jobs_table(views: Sequence[JobView], now: Instant, zone: str | None = None) 
             next_text(view, now, zone),
             str(view.last_outcome or NOTHING),
             str(view.consecutive_failures),
-            state_text(view),
+            state_text(view, now),
         )
         for view in views
     ]
     return table(head, rows)
 
 
-def state_text(view: JobView) -> str:
+def state_text(view: JobView, now: Instant) -> str:
     if view.paused:
         return f"paused: {view.paused}"
     if not view.enabled:
@@ -86,6 +90,8 @@ def state_text(view: JobView) -> str:
         return "over" if once else "paused"
     if view.unfinished:
         return f"{view.unfinished} unfinished"
+    if _is_overdue(view, now):
+        return "overdue: no node fires it"
     return "enabled" if view.next_run_at is not None else "over"
 
 
@@ -100,6 +106,20 @@ def schedule_text(schedule: Schedule, zone: str | None = None) -> str:
 
 
 # Firings.
+
+
+def _is_overdue(view: JobView, now: Instant) -> bool:
+    return view.next_run_at is not None and now - view.next_run_at > _OVERDUE
+
+
+def _upcoming(view: JobView, now: Instant) -> list[Instant]:
+    """Its next firings. One that nobody has fired is still to come; those after it are counted from now."""
+    if not view.enabled or view.next_run_at is None or not _is_overdue(view, now):
+        return upcoming(view, _FIRINGS)
+    job = view.job
+    after = next_firing(job.schedule, job.stagger, job.id, now)
+    later = msgspec.structs.replace(view, next_run_at=after)
+    return [view.next_run_at, *upcoming(later, _FIRINGS - 1)]
 
 
 def firing_text(

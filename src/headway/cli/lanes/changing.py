@@ -40,7 +40,8 @@ def set_lane(
 
     0 wide is paused until it is given a width again; `lanes pause` remembers.
 
-    Wider: waiting runs start. Narrower: those that run go on to their end.
+    Wider: waiting runs start. Narrower: those that run go on to their end. It
+    holds on this node until its next start; for longer, put it in headway.toml.
     """
     from headway.cli.asking import look
     from headway.cli.exits import errors_told
@@ -71,7 +72,7 @@ def pause(
     token: TokenText = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start nothing in a lane any more; what runs in it goes on."""
+    """Start nothing in a lane of this node any more, until its next start; what runs in it goes on."""
     from headway.cli.asking import look
     from headway.cli.lanes.telling import lane_line
 

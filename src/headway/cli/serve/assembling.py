@@ -11,6 +11,7 @@ from headway.cli.serve.addresses import is_local
 from headway.cli.serve.builtin import add_commands, add_echo
 from headway.cli.serve.demo.showing import put_on
 from headway.cli.serve.front import HttpFront
+from headway.cli.serve.introduction import tokens_command
 from headway.cli.serve.listening import Listening
 from headway.cli.serve.places import default_store, make_data_folder
 from headway.cli.serve.reloading import LiveConfig
@@ -41,11 +42,12 @@ class NoTokens(Refused):
 
     code = "no_tokens"
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, store: str) -> None:
         self.host = host
+        command = tokens_command("NAME --scope admin", store)
         super().__init__(
             f"{host} can be reached from other machines, and there are no tokens yet: "
-            "make one with `headway tokens create NAME --scope admin` on the same store, or stay on 127.0.0.1"
+            f"make one with `{command}`, or stay on 127.0.0.1"
         )
 
 
@@ -104,7 +106,7 @@ async def _check_reachable(headway: Headway, host: str) -> None:
     if is_local(host):
         return
     if headway.store == MEMORY:
-        raise NoTokens(host)
+        raise NoTokens(host, headway.store)
     async with asking(headway.store) as beside:
         if not await beside.tokens.list():
-            raise NoTokens(host)
+            raise NoTokens(host, headway.store)

@@ -45,7 +45,7 @@ def serve(
             metavar="URL",
             rich_help_panel=_STORE,
             help="sqlite:///path/to/file.db or postgresql://user@host/database "
-            "(SQLite in your data folder unless set).",
+            "(unless set, what your Headway object names, or SQLite in your data folder).",
         ),
     ] = None,
     host: Annotated[

@@ -1,11 +1,15 @@
 """What a server says when it is ready: where it listens and what it uses."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from shlex import quote
 
 from headway.cli.jobs.options import COMMAND_AGENT
+from headway.cli.opening import servers_store
 from headway.cli.serve.addresses import is_local
 from headway.config.secrets import without_password
 from headway.facade import Headway
+from headway.model.errors import HeadwayError
 from headway.model.server import ServerSettings
 from headway.wiring import MEMORY
 
@@ -20,7 +24,7 @@ def introduction(
         f"  store   {_store(headway.store)}",
         f"  agents  {', '.join(sorted(headway.agents)) or 'none here'}",
         f"  lanes   {lanes}",
-        f"  access  {_access(server.host, tokens)}",
+        f"  access  {_access(server.host, tokens, headway.store)}",
     ]
     if file:
         lines.append(f"  config  {file}")
@@ -40,8 +44,19 @@ def _store(url: str) -> str:
     return without_password(url)
 
 
-def _access(host: str, tokens: int) -> str:
+def _access(host: str, tokens: int, store: str) -> str:
     if tokens:
-        return f"{tokens} token{'' if tokens == 1 else 's'}"
+        count = f"{tokens} token{'' if tokens == 1 else 's'}"
+        return count if is_local(host) else f"{count}; other machines reach it, too ({host})"
     where = "this machine only" if is_local(host) else "nobody but this machine"
-    return f"{where}, as there are no tokens (headway tokens create)"
+    how = "" if store == MEMORY else f" ({tokens_command('NAME', store)})"
+    return f"{where}, as there are no tokens{how}"
+
+
+def tokens_command(words: str, store: str) -> str:
+    """How to make a token in this store; it is named where it is not the one that would be taken."""
+    usual = ""
+    with suppress(HeadwayError):
+        usual = servers_store(None, writes=False)
+    where = "" if store == usual else f" --store {quote(without_password(store))}"
+    return f"headway tokens create {words}{where}"

@@ -42,9 +42,11 @@ def top(
 
     Without a terminal it is shown once. A server that goes away is waited for.
     """
+    from headway.cli.opening import check_client
     from headway.wiring import run
 
     with errors_told():
+        check_client()
         place = place_of(server, token)
         if picture is not None:
             run(_paint(place, picture, seconds))

@@ -8,8 +8,10 @@ from pathlib import Path
 from types import ModuleType
 
 from headway.facade import Headway
-from headway.model.errors import InvalidInput, Refused
+from headway.model.errors import HeadwayError, InvalidInput, Refused
 from headway.wiring import MEMORY
+
+_PACKAGE = Path(__file__).parents[2]
 
 
 class AgentsNotFound(Refused):
@@ -86,8 +88,15 @@ def _where(error: Exception) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{error.filename}, line {error.lineno}: "
     elif frames := traceback.extract_tb(error.__traceback__):
-        place = f"{frames[-1].filename}, line {frames[-1].lineno}: "
+        # What Headway refuses there is written in the user's file, not where Headway has found it out.
+        users = [frame for frame in frames if not _is_ours(frame.filename)]
+        blamed = users[-1] if isinstance(error, HeadwayError) and users else frames[-1]
+        place = f"{blamed.filename}, line {blamed.lineno}: "
     return f"it cannot be imported: {place}{type(error).__name__}: {error}"
+
+
+def _is_ours(file: str) -> bool:
+    return Path(file).is_relative_to(_PACKAGE)
 
 
 def _suggestion(module: ModuleType, name: str) -> str:

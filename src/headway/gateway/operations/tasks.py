@@ -6,7 +6,7 @@ import msgspec
 
 from headway.gateway.access.caller import Caller
 from headway.gateway.desk import Desk
-from headway.gateway.errors import BatchRefused, tell
+from headway.gateway.errors import BatchRefused, TaskNotFound, tell
 from headway.gateway.operations import operation
 from headway.gateway.operations.cancelling import cancelled
 from headway.gateway.operations.sessions import need_place
@@ -96,9 +96,12 @@ async def cancel(desk: Desk, caller: Caller, asked: TaskPath) -> TaskAnswer:
 
 async def _find(desk: Desk, caller: Caller, task_id: str) -> RunView:
     """A task of this caller; whether there is another one of that id is nobody's business."""
-    view = await desk.hw.run(task_id)
+    try:
+        view = await desk.hw.run(task_id)
+    except NotFound:
+        raise TaskNotFound(task_id) from None
     if view.run.source is not Source.TASK or not caller.sees(view.run.agent):
-        raise NotFound(task_id)
+        raise TaskNotFound(task_id)
     return view
 
 

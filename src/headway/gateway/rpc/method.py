@@ -9,8 +9,10 @@ import msgspec
 from headway.gateway.access.caller import Caller
 from headway.gateway.binding import read_json
 from headway.gateway.operations import Operation
+from headway.model.errors import InvalidInput
 from headway.model.words import Scope
 from headway.wire.base import Request
+from headway.wire.errors import BODY, Malformed
 
 if TYPE_CHECKING:
     from headway.gateway.rpc.connection import Connection
@@ -49,8 +51,17 @@ class Method(Generic[Params, Result]):
         """Raises what the operation raises, and `InvalidInput` for parameters that it does not take."""
         if self.scope is not None:
             caller.need(self.scope)
-        asked = read_json(params, self.params, self._decode)
-        return await self._work(connection, caller, asked)
+        return await self._work(connection, caller, self._read(params))
+
+    def _read(self, params: bytes) -> Params:
+        try:
+            return read_json(params, self.params, self._decode)
+        except InvalidInput as wrong:
+            if wrong.field != BODY:
+                raise
+            # What is the body of a request is a part of a frame.
+            kind = Malformed if isinstance(wrong, Malformed) else InvalidInput
+            raise kind("params", wrong.value, wrong.allowed) from None
 
 
 def method(

@@ -278,8 +278,10 @@ def test_o4_a_token_of_one_agent_sees_and_cancels_only_what_is_its_own(make: Mak
                 ):
                     assert answer.status_code == 404
                     text = answer.json()["error"].replace(str(foreign["taskId"]), "nobody-1")
-                    unknown = await http.get("/tasks/nobody-1")
+                    resource = answer.request.url.path.split("/")[1]
+                    unknown = await http.get(f"/{resource}/nobody-1")
                     assert text == unknown.json()["error"]
+                    assert text.startswith(f"{resource[:-1]} 'nobody-1' is not known")
                 asked = await http.post("/tasks", json={**CLICK, "agentId": "other"})
                 assert asked.status_code == 403
                 assert (await http.get("/tasks?agentId=other")).status_code == 403

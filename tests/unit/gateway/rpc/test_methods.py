@@ -7,6 +7,7 @@ from headway import Headway, Turn
 from headway.gateway.rpc.discover import discovery
 from headway.gateway.rpc.methods import METHODS
 from headway.testing import virtual_time
+from headway.wire.errors import ErrorAnswer
 from tests.unit.gateway.rpc.lines import called
 
 NAMES = [
@@ -94,6 +95,15 @@ def test_discovery_has_a_schema_for_all_and_each_reference_leads_somewhere() -> 
     assert {"chat.reply", "RunFinished", "EventsMissed"} <= {
         frame["event"] for frame in told["frames"]
     }
+
+
+@virtual_time
+async def test_t2_parameters_that_are_no_object_are_called_by_their_name() -> None:
+    async with called(world()) as line:
+        line.say('{"id": 1, "method": "cron.list", "params": []}')
+        told = msgspec.convert((await line.answer_of(1))["error"], ErrorAnswer)
+    assert told.error.startswith("params: [] is not allowed")
+    assert told.details["field"] == "params"
 
 
 @virtual_time

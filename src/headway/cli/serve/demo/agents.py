@@ -109,7 +109,7 @@ def _hire_watcher(headway: Headway, pace: Pace) -> None:
 
     headway.heartbeat(
         WATCHER,
-        every="30s",
+        every="45s",
         prompt="Anything that needs attention? Else HEARTBEAT_OK.",
         target=Route(CHANNEL, peer=OPERATORS),
     )
