@@ -7,9 +7,7 @@ _HOLDERS = (dict, list, tuple, set, frozenset)
 
 def nests_too_deep(value: object) -> bool:
     """Whether a value has more levels than every reader can take. Asked without recursion."""
-    if isinstance(value, dict) and not any(
-        isinstance(inner, _HOLDERS) for inner in value.values()
-    ):
+    if isinstance(value, dict) and not any(isinstance(inner, _HOLDERS) for inner in value.values()):
         # So most are, and each task is asked.
         return False
     level = [value]

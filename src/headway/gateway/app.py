@@ -1,6 +1,6 @@
 """Puts the gateway together: the table of routes becomes an ASGI app in front of a Headway."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -80,13 +80,9 @@ def _router(desk: Desk, table: Iterable[Endpoint]) -> Router[Resource]:
 def _short(router: Router[Resource], app: ASGIApp) -> ASGIApp:
     """Our endpoints, at once; what the router does not know goes to the app."""
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if str(scope["type"]) == "http":
-            resource = router.find(raw_path(scope))
-            if resource is not None:
-                await resource(scope, receive, send)
-                return
-        await app(scope, receive, send)
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        resource = router.find(raw_path(scope)) if str(scope["type"]) == "http" else None
+        return (resource or app)(scope, receive, send)
 
     return serve
 

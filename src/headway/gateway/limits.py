@@ -3,7 +3,7 @@
 Pure ASGI. It reads nothing of a body and keeps nothing of an answer; bodies are bounded where they are read.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,11 +40,11 @@ class Limits:
         scope["headway.request_id"] = request_id.decode()  # type: ignore[typeddict-unknown-key]
         _keep_raw_path(scope)
 
-        async def named(message: Message) -> None:
+        def named(message: Message) -> Awaitable[None]:
             if message["type"] in _STARTS:
                 headers = [*message["headers"], (_REQUEST_ID, request_id)]  # type: ignore[typeddict-item]
                 message = {**message, "headers": headers}  # type: ignore[assignment]
-            await send(message)
+            return send(message)
 
         if size > MOST_HEADER_BYTES:
             await refuse(scope, named, tell(TooLarge("headers", MOST_HEADER_BYTES)), 431)

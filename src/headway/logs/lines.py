@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from headway.model.events import Event, NodeBroken, OutputEmitted, TokensUsed
+from headway.model.events import Event, NodeBroken, OutputEmitted, RunSubmitted, TokensUsed
 from headway.model.outcome import Json
 from headway.model.telling import told
 from headway.model.text import whole
@@ -17,6 +17,7 @@ RECORD = "log"
 """What the lines of `logging` are called among the events."""
 RANK: Mapping[LogLevel, int] = {level: rank for rank, level in enumerate(LogLevel)}
 _LEVELS: Mapping[type[Event], LogLevel] = {
+    RunSubmitted: LogLevel.DEBUG,
     OutputEmitted: LogLevel.DEBUG,
     TokensUsed: LogLevel.DEBUG,
     NodeBroken: LogLevel.ERROR,
@@ -25,7 +26,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def level_of(kind: type[Event]) -> LogLevel:
-    """Notable events are warnings, the life of runs is information, what turns say is for finding faults."""
+    """Notable events are warnings, starts and ends of runs information; the rest is for finding faults."""
     return _LEVELS.get(kind, LogLevel.WARNING if kind.notable else LogLevel.INFO)
 
 

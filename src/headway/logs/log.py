@@ -4,6 +4,7 @@ import logging
 import sys
 import threading
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, TypeAlias
@@ -21,11 +22,16 @@ from headway.logs.lines import (
 )
 from headway.logs.repeats import Repeats, condition_of, condition_of_record
 from headway.model.errors import InvalidInput
-from headway.model.events import Event
+from headway.model.events import CATALOGUE, Event
 from headway.model.server import LogSettings
 from headway.model.time import Instant
 from headway.model.words import LogLevel
 
+_HEARD: Mapping[LogLevel, frozenset[type[Event]]] = {
+    level: frozenset(kind for kind in CATALOGUE if RANK[level_of(kind)] >= RANK[level])
+    for level in LogLevel
+}
+"""What is written at each level; events come in numbers, so they are looked up."""
 MOST_WAITING = 10_000
 """Lines that wait to be written. More are left out, and how many is said."""
 _GATHER_S = 0.02
@@ -74,7 +80,7 @@ class Log:
 
     def hear(self, event: Event) -> None:
         """What a bus is tapped with."""
-        if event is not self._logged and RANK[level_of(type(event))] >= RANK[self.level]:
+        if event is not self._logged and type(event) in _HEARD[self.level]:
             self._put(event)
 
     def hear_record(self, record: logging.LogRecord) -> None:

@@ -23,17 +23,16 @@ def told(event: Event) -> dict[str, Json]:
     """The event as JSON holds it, its kind first."""
     kind, fields = _form(type(event))
     data: dict[str, Json] = {"event": kind}
-    for field, name, written in fields:
-        value = getattr(event, field)
-        if value is None:
+    for (name, written), value in zip(fields, msgspec.structs.astuple(event), strict=True):
+        if type(value) is str:
+            data[name] = value if value.isascii() else whole(value)
+        elif value is None:
             data[name] = None
-        elif type(value) is str:
-            data[name] = whole(value)
-        elif written is None:
+        elif written is not None:
+            data[name] = written(value)
+        else:
             # A word is written as the text that it is.
             data[name] = value if isinstance(value, _PLAIN) else _plain(value)
-        else:
-            data[name] = written(value)
     return data
 
 
@@ -51,13 +50,13 @@ def _plain(value: object) -> Json:
 
 
 _Written: TypeAlias = Callable[[int], str]
-_Form: TypeAlias = tuple[str, tuple[tuple[str, str, _Written | None], ...]]
+_Form: TypeAlias = tuple[str, tuple[tuple[str, _Written | None], ...]]
 
 
 @cache
 def _form(event: type[Event]) -> _Form:
     """The name of a kind of event, and of each field: how it is called in the telling, and how it is written."""
-    fields = tuple((name, _camel(name), _writer(name)) for name in event.__struct_fields__)
+    fields = tuple((_camel(name), _writer(name)) for name in event.__struct_fields__)
     return str(event.__struct_config__.tag), fields
 
 

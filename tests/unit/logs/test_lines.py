@@ -8,7 +8,7 @@ import pytest
 
 from headway.events import CATALOGUE, Event, NodeBroken, StoreAway
 from headway.logs.lines import event_line, level_of, level_of_record, message_of, record_line
-from headway.model.events import LaneChanged, OutputEmitted, TokensUsed
+from headway.model.events import LaneChanged, OutputEmitted, RunSubmitted, TokensUsed
 from headway.model.run import LaneName
 from headway.model.words import LogLevel
 
@@ -35,9 +35,9 @@ def test_o3_a_line_says_how_many_like_it_were_left_out() -> None:
 
 @pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.__name__)
 def test_o3_every_event_has_its_level(kind: type[Event]) -> None:
-    """Notable ones are warnings, what turns say is for finding faults, the rest is information."""
+    """Notable ones are warnings; what is asked and said is for finding faults; the rest is information."""
     expected = LogLevel.WARNING if kind.notable else LogLevel.INFO
-    if kind in {OutputEmitted, TokensUsed}:
+    if kind in {OutputEmitted, RunSubmitted, TokensUsed}:
         expected = LogLevel.DEBUG
     if kind is NodeBroken:
         expected = LogLevel.ERROR

@@ -465,7 +465,11 @@ async def test_h4_a_manual_wake_keeps_the_cadence_and_a_beat_right_after_it_is_l
         await until(beat_at + timedelta(hours=1))
         woken = beat_at - timedelta(seconds=10) + as_timedelta(COALESCE)
         assert diary.began == [woken, beat_at + timedelta(hours=1)]
-        assert await told(hw) == ["manual", "skipped: the agent was woken less than 30 s before", "on_time"]
+        assert await told(hw) == [
+            "manual",
+            "skipped: the agent was woken less than 30 s before",
+            "on_time",
+        ]
 
 
 @starting("2026-01-01 00:00")
