@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from headway import Headway, Turn
+from headway.model.payload import Execute
 from headway.model.time import SECOND
 from headway.testing import virtual_time
 from tests.unit.gateway.asking import asked_by, bearing, path, refusal
@@ -366,7 +367,7 @@ async def test_o4_a_command_needs_admin_for_it_runs_a_program() -> None:
 @virtual_time
 async def test_o4_what_a_command_is_told_in_secret_is_for_who_may_give_commands() -> None:
     hw = headway()
-    command = {"argv": ["backup"], "environment": {"TOKEN": "s3cret"}, "stdin": "s3cret too"}
+    command = Execute(("backup",), environment=(("TOKEN", "s3cret"),), stdin="s3cret too")
     async with opened(hw) as gateway, bearing(gateway, hw, "control") as http:
         job = await hw.jobs.add("backup", "command", every="1h", command=command)
         for asked in (f"/jobs/{job.id}", "/jobs", "/jobs/export"):
