@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import msgspec
 
+from headway.cli.serve.writing import Gathering
 from headway.gateway.stream.protocols import HttpProtocol
 from headway.model.server import KIB
 
@@ -38,10 +39,12 @@ class BoundedProtocol(HttpProtocol):
     _turned_away = False
     _handed_over = False
     """To the protocol of a WebSocket, which looks after itself."""
+    _gathering: Gathering
     _too_slow_at: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.transport = self._gathering = Gathering(transport, self.loop)  # type: ignore[assignment]
         if len(self.connections) > self.most_connections:
             self._one_too_many()
         else:
@@ -100,6 +103,7 @@ class BoundedProtocol(HttpProtocol):
     def handle_websocket_upgrade(self) -> None:
         self._take_time()
         self._handed_over = True
+        self.transport = self._gathering.plain
         super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:
