@@ -15,6 +15,7 @@ import pytest
 import headway
 from headway import Headway, Settings, Turn
 from headway.model.time import MILLISECOND
+from tests.e2e.gateway.servers import free_port
 from tests.postgres import PostgresServer
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
@@ -28,7 +29,7 @@ class Bouncer:
     """A PgBouncer in front of a server, with fewer connections than two nodes would like to have."""
 
     def __init__(self, server: PostgresServer, folder: Path) -> None:
-        self.port = server.port + 1
+        self.port = free_port()
         ini = folder / "pgbouncer.ini"
         users = folder / "users.txt"
         users.write_text('"postgres" ""\n')
