@@ -78,3 +78,17 @@ def place_of(server: str | None, token: str | None, store: str | None = None) ->
     default = ServerSettings()
     address = server or named or f"http://{default.host}:{default.port}"
     return Place(store or None, address, token or os.environ.get("HEADWAY_TOKEN") or None)
+
+
+NodeName = Annotated[
+    str | None,
+    typer.Option("--name", metavar="NAME", help="What this node is called in `headway nodes`."),
+]
+Grace = Annotated[
+    str | None,
+    typer.Option(
+        "--grace",
+        metavar="DURATION",
+        help="How long running turns may take to finish when it stops (30s unless set).",
+    ),
+]

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from headway.cli.exits import errors_told
+from headway.cli.options import Grace, NodeName
 
 _STORE = "Store"
 _DOOR = "Where it listens"
@@ -69,17 +70,8 @@ def serve(
             help="The config file (HEADWAY_CONFIG, or headway.toml here or in your config folder).",
         ),
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What this node is called in `headway nodes`."),
-    ] = None,
-    grace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="How long running turns may take to finish when it stops (30s unless set).",
-        ),
-    ] = None,
+    name: NodeName = None,
+    grace: Grace = None,
     log_file: Annotated[
         str | None,
         typer.Option(

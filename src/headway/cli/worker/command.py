@@ -6,6 +6,7 @@ import typer
 
 from headway.cli.exits import errors_told
 from headway.cli.jobs.options import COMMAND_AGENT
+from headway.cli.options import Grace, NodeName
 
 
 def worker(
@@ -26,17 +27,8 @@ def worker(
             help="Use this store instead of the object's own: sqlite:///file.db, postgresql://host/db.",
         ),
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What this node is called in `headway nodes`."),
-    ] = None,
-    grace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="How long running turns may take to finish when it stops (30s unless set).",
-        ),
-    ] = None,
+    name: NodeName = None,
+    grace: Grace = None,
     commands: Annotated[
         bool,
         typer.Option(
