@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.session_key import session_key
+from headway.core.session_key import is_named_after, is_of_a_place, session_key
 from headway.model.run import AgentName, Route
 from headway.model.settings import MAX_NAME
 
@@ -37,3 +37,12 @@ def test_a_long_name_still_makes_a_key_that_is_allowed() -> None:
     other = session_key(MAIN, Route("mail", peer="a" * 599 + "b"))
     assert max(len(one), len(other)) <= MAX_NAME
     assert one != other
+
+
+@given(st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20), routes)
+def test_o4_a_key_says_whose_place_it_is(agent: str, other: str, route: Route) -> None:
+    key = session_key(AgentName(agent), route)
+    assert is_of_a_place(key)
+    assert is_named_after(agent, key)
+    assert is_named_after(other, key) == (other == agent)
+    assert not is_of_a_place("my own key")

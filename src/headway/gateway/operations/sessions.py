@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from headway.core.session_key import is_named_after, is_of_a_place
 from headway.facade import QueueChoices
 from headway.gateway.access.caller import Caller
 from headway.gateway.desk import Desk
@@ -23,9 +24,6 @@ from headway.wire.sessions import (
     session_summary,
     stopped_answer,
 )
-
-_AGENTS = "agent:"
-"""Keys of places begin with this, and go on with the agent's name."""
 
 
 @operation(Scope.READ)
@@ -106,7 +104,7 @@ async def need_place(desk: Desk, caller: Caller, key: str | None) -> None:
     In a session runs wait for each other, and a message may end all of them. A session that is named after his
     agent is his, and so is one that nobody has used.
     """
-    if caller.agent is not None and key is not None and not _is_named_after(caller.agent, key):
+    if caller.agent is not None and key is not None and not is_named_after(caller.agent, key):
         await need_session(desk, caller, key, unused=True)
 
 
@@ -129,10 +127,4 @@ async def _is_free(desk: Desk, agent: str, key: str, *, unused: bool) -> bool:
     page = await desk.hw.runs(session=key, limit=1)
     if page.runs:
         return page.runs[0].run.agent == agent
-    return _is_named_after(agent, key) or (unused and not key.startswith(_AGENTS))
-
-
-def _is_named_after(agent: str, key: str) -> bool:
-    """Whether it is the key of a place of this agent, as `core/session_key.py` makes them."""
-    quoted = agent.replace("%", "%25").replace(":", "%3A")
-    return key.startswith(f"{_AGENTS}{quoted}:")
+    return is_named_after(agent, key) or (unused and not is_of_a_place(key))
