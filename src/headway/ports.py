@@ -27,7 +27,8 @@ from headway.model.time import Instant, Span
 from headway.model.token import Token
 from headway.model.value import Value
 from headway.model.views import NodeView, RunView, StoreStatus
-from headway.model.words import Source, State, Word
+from headway.model.words import Source, State, Word, WorkerState
+from headway.model.worker import Beat, Snapshot, Worker
 
 
 class Granted(Value, frozen=True):
@@ -344,6 +345,66 @@ class Roll(Protocol):
 
     async def slots_wanted(self, lane: LaneName) -> int:
         """How many other nodes wait for a slot of this lane."""
+        ...
+
+
+class WorkerQuery(Value, frozen=True):
+    """Which workers to list, the latest first, after the cursor."""
+
+    agent: str | None = None
+    host: str | None = None
+    state: WorkerState | None = None
+    """None: those that live."""
+    limit: int = 100
+    cursor: str | None = None
+
+
+class WorkerPage(Value, frozen=True):
+    """One page of workers, and the cursor of the next one."""
+
+    workers: tuple[Worker, ...]
+    cursor: str | None = None
+
+
+class SnapshotQuery(Value, frozen=True):
+    """Which snapshots to list, the latest first, after the cursor."""
+
+    host: str | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+
+class SnapshotPage(Value, frozen=True):
+    """One page of snapshots, and the cursor of the next one."""
+
+    snapshots: tuple[Snapshot, ...]
+    cursor: str | None = None
+
+
+class Muster(Protocol):
+    """The part of a store that keeps which workers there are, their signs of life, and how machines were (D-8).
+
+    Only what looks after workers writes here; reading never does.
+    """
+
+    async def beat(self, workers: Sequence[Worker]) -> None:
+        """Keep how these workers are now, and a beat of each; a new one is added. A dead one never lives again."""
+        ...
+
+    async def workers(self, query: WorkerQuery) -> WorkerPage: ...
+
+    async def find_worker(self, worker_id: str) -> Worker | None: ...
+
+    async def beats(self, worker_id: str, most: int) -> Sequence[Beat]:
+        """The latest beats of a worker, the newest first."""
+        ...
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None: ...
+
+    async def snapshots(self, query: SnapshotQuery) -> SnapshotPage: ...
+
+    async def machines(self) -> Sequence[Snapshot]:
+        """The latest snapshot of each machine."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Protocol, TypeVar, runtime_checkable
@@ -14,9 +14,9 @@ from headway.model.errors import InvalidInput, TurnOver, WouldDeadlock
 from headway.model.outcome import Attachment
 from headway.model.run import AgentName, JobId, Route, Run, RunId, Sender, SessionKey
 from headway.model.task import Task
-from headway.model.time import as_datetime
+from headway.model.time import Instant, as_datetime
 from headway.model.value import Value
-from headway.model.words import Cut, Source
+from headway.model.words import Cut, Source, WorkerKind
 from headway.ports import Desk, SubRun
 
 Result = TypeVar("Result")
@@ -295,6 +295,51 @@ class Runner(Protocol):
 
     @property
     def run(self) -> Callable[[Turn], Awaitable[object]]: ...
+
+
+class Sight(Value, frozen=True):
+    """A worker as its runner sees it just now."""
+
+    run_id: RunId
+    attempt: int
+    kind: WorkerKind
+    pid: int
+    born: float
+    started_at: Instant
+    answers: bool
+    """Whether it shows a sign of life."""
+    over: bool = False
+    """Whether it has ended; how is kept until it is forgotten."""
+    busy: bool | None = None
+    """Whether it wrote or computed something since the last look; None: not known yet."""
+    lines: tuple[str, ...] = ()
+    pane: str = ""
+    adopted: bool = False
+    exit_code: int | None = None
+
+
+@runtime_checkable
+class KeepsWorkers(Protocol):
+    """A runner whose work goes on outside this process, and may outlive it (W-2).
+
+    An attempt is known by its run and its number. Workers of other machines are never seen.
+    """
+
+    def has(self, run_id: RunId, attempt: int) -> bool:
+        """Whether a worker of this attempt is on this machine: it lives, or nobody has collected how it ended."""
+        ...
+
+    async def look(self) -> Sequence[Sight]:
+        """All workers of this runner on this machine, whichever process has started them."""
+        ...
+
+    async def end(self, run_id: RunId, attempt: int) -> None:
+        """Nobody wants this worker any more: kill all of it, and forget it."""
+        ...
+
+    def forget(self, run_id: RunId, attempt: int) -> None:
+        """How this attempt ended is in the store: nothing of its worker is needed any more."""
+        ...
 
 
 @runtime_checkable

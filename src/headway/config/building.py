@@ -1,15 +1,16 @@
 """From layers that were put together to the frozen values that a node and a server live by."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
-from headway.config.keys import SECTIONS
+from headway.config.keys import OF_RUNNERS, RUNNER, SECTIONS
 from headway.config.layers import KeyPath, Said, dotted
 from headway.model.errors import InvalidInput
 from headway.model.run import AgentName, LaneName, QueueOptions
+from headway.model.runner import RUNNERS, RunnerSpec
 from headway.model.server import LogSettings, ServerSettings
 from headway.model.settings import (
     DEFAULT_LANES,
@@ -30,6 +31,8 @@ def settings_of(said: Mapping[KeyPath, Said]) -> tuple[Settings, list[InvalidInp
     lanes, problems = _lanes(said)
     node = _section(said, "node", Settings)
     problems += _lease_problems(said, node)
+    agents, runners, wrong = _agents(said)
+    problems += wrong
     settings = msgspec.structs.replace(
         node,
         lanes=MappingProxyType(lanes),
@@ -38,9 +41,8 @@ def settings_of(said: Mapping[KeyPath, Said]) -> tuple[Settings, list[InvalidInp
         channels=MappingProxyType(
             {name: QueueOptions(**said) for name, said in _things(said, "channels").items()}  # type: ignore[arg-type]
         ),
-        agents=MappingProxyType(
-            {AgentName(name): _agent(said) for name, said in _things(said, "agents").items()}
-        ),
+        agents=MappingProxyType(agents),
+        runners=MappingProxyType(runners),
     )
     return settings, problems
 
@@ -67,9 +69,47 @@ def _things(said: Mapping[KeyPath, Said], section: str) -> dict[str, dict[str, o
     return things
 
 
-def _agent(about: dict[str, object]) -> AgentSettings:
-    budget = _budget(about)
-    return AgentSettings(**about, budget=budget)  # type: ignore[arg-type]
+def _agents(
+    said: Mapping[KeyPath, Said],
+) -> tuple[dict[AgentName, AgentSettings], dict[AgentName, RunnerSpec], list[InvalidInput]]:
+    """What the scheduler must know of each agent, and how those are run that are no functions."""
+    agents: dict[AgentName, AgentSettings] = {}
+    runners: dict[AgentName, RunnerSpec] = {}
+    problems: list[InvalidInput] = []
+    for name, about in _things(said, "agents").items():
+        runner = {key: about.pop(key) for key in tuple(about) if key in OF_RUNNERS}
+        kind = runner.pop(RUNNER, None)
+        if kind is not None:
+            spec = RUNNERS[str(kind)]
+            problems += _runner_problems(said, name, spec, runner)
+            if not problems:
+                runners[AgentName(name)] = spec(**runner)  # type: ignore[arg-type]
+        elif runner:
+            place = said["agents", name, next(iter(runner))].place
+            allowed = f"said together with how the agent is run: {RUNNER} = {_or(RUNNERS)}"
+            problems.append(InvalidInput(place, next(iter(runner.values())), allowed))
+        budget = _budget(about)
+        agents[AgentName(name)] = AgentSettings(**about, budget=budget)  # type: ignore[arg-type]
+    return agents, runners, problems
+
+
+def _runner_problems(
+    said: Mapping[KeyPath, Said], name: str, spec: type[RunnerSpec], about: Mapping[str, object]
+) -> Iterator[InvalidInput]:
+    """Keys of other runners, and those that are missing."""
+    place = said["agents", name, RUNNER].place
+    kind = said["agents", name, RUNNER].value
+    for key in about.keys() - set(spec.__struct_fields__):
+        others = _or(other for other, fields in RUNNERS.items() if key in fields.__struct_fields__)
+        allowed = f"left out: it is for {RUNNER} = {others}, and this agent's is {kind!r}"
+        yield InvalidInput(said["agents", name, key].place, about[key], allowed)
+    needed = {field.name for field in msgspec.structs.fields(spec) if field.required}
+    for key in sorted(needed - about.keys()):
+        yield InvalidInput(place, kind, f"said together with {dotted(('agents', name, key))}")
+
+
+def _or(names: Iterable[str]) -> str:
+    return " or ".join(repr(name) for name in names)
 
 
 def _budget(about: dict[str, object]) -> Budget:

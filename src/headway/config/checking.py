@@ -21,6 +21,7 @@ def check_settings(settings: object) -> Settings:
                 lanes=dict(settings.lanes),
                 channels=dict(settings.channels),
                 agents=dict(settings.agents),
+                runners=dict(settings.runners),
             )
         )
         checked = msgspec.convert(plain, Settings)
@@ -35,6 +36,7 @@ def check_settings(settings: object) -> Settings:
         lanes=MappingProxyType(dict(checked.lanes)),
         channels=MappingProxyType(dict(checked.channels)),
         agents=MappingProxyType(dict(checked.agents)),
+        runners=MappingProxyType(dict(checked.runners)),
     )
 
 

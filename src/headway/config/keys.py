@@ -5,15 +5,16 @@ new key by itself. Said here is only what a field cannot say: its section, odd n
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import get_type_hints
 
 import msgspec
 
 from headway.config.checking import MAX_WIDTH
-from headway.config.kinds import Kind, duration, kind_of, text, whole_number, zone
+from headway.config.kinds import Kind, choice, duration, kind_of, text, whole_number, zone
 from headway.model.run import QueueOptions
+from headway.model.runner import RUNNERS
 from headway.model.server import LogSettings, ServerSettings
 from headway.model.settings import (
     MAX_NAME,
@@ -30,6 +31,12 @@ from headway.model.time import MILLISECOND
 PREFIX = "HEADWAY_"
 LANE_PREFIX = f"{PREFIX}LANE_"
 STORE_ALIAS = f"{PREFIX}DATABASE"
+RUNNER = "runner"
+"""The key that says how an agent is run."""
+OF_RUNNERS = frozenset(
+    {RUNNER, *(name for spec in RUNNERS.values() for name in spec.__struct_fields__)}
+)
+"""Keys of agents that say how they are run."""
 A_NAME = f"a text of 1 to {MAX_NAME} characters"
 """What lanes, channels and agents can be called."""
 
@@ -50,7 +57,9 @@ _KINDS = {
     "server.send_within": _OFTEN,
     **{f"limits.{name}": whole_number(0, MAX_WIDTH) for name in Limits.__struct_fields__},
 }
-_ELSEWHERE = frozenset({"lanes", "queue", "channels", "agents", "limits", "log", "budget"})
+_ELSEWHERE = frozenset(
+    {"lanes", "queue", "channels", "agents", "runners", "limits", "callbacks", "log", "budget"}
+)
 """Fields that are sections of their own, or spread over their owner's."""
 _LIVE = frozenset({"lanes", "queue", "limits", "channels", "agents"})
 _LEVEL = "log.level"
@@ -123,6 +132,15 @@ def _named(section: str, *owners: type[msgspec.Struct]) -> Mapping[str, Key]:
     )
 
 
+def _runner_keys() -> dict[str, Key]:
+    """What can be said about runners: a key may be of several of them, and means the same in each."""
+    return {
+        name: replace(key, live=False)
+        for owner in RUNNERS.values()
+        for name, key in _named("agents", owner).items()
+    }
+
+
 def _fields(owner: type[msgspec.Struct]) -> Iterator[tuple[str, object, object]]:
     hints = get_type_hints(owner, include_extras=True)
     for field in msgspec.structs.fields(owner):
@@ -168,7 +186,21 @@ NAMED: Mapping[str, Mapping[str, Key]] = MappingProxyType(
             }
         ),
         "channels": _named("channels", QueueOptions),
-        "agents": _named("agents", AgentSettings, Budget),
+        "agents": MappingProxyType(
+            {
+                **_named("agents", AgentSettings, Budget),
+                RUNNER: Key(
+                    "agents",
+                    RUNNER,
+                    choice({name: name for name in RUNNERS}),
+                    None,
+                    "",
+                    "",
+                    live=False,
+                ),
+                **_runner_keys(),
+            }
+        ),
     }
 )
 """Sections that hold things by name, and what can be said about each thing."""

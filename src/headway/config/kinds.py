@@ -1,18 +1,18 @@
 """What a setting can be: how it is read from a file or from plain text, what is allowed, and how it is told."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import NoneType, UnionType
-from typing import Annotated, Union, get_args, get_origin
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Union, cast, get_args, get_origin
 from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
 
+from headway.model.bounds import Length
 from headway.model.errors import InvalidInput
 from headway.model.outcome import Json
-from headway.model.settings import Length
 from headway.model.time import Span, span, span_text
 from headway.model.words import Word
 
@@ -111,14 +111,41 @@ def texts() -> Kind:
     return Kind(allowed, read, _items, _list, empty_is_unset=True)
 
 
-def word(vocabulary: type[Word]) -> Kind:
-    allowed = f"one of: {', '.join(vocabulary)}"
+def texts_by_name() -> Kind:
+    allowed = 'texts by name, such as { NAME = "value" }'
 
     def read(value: object, field: str) -> object:
-        for known in vocabulary:
-            if known == value:
-                return known
-        close = get_close_matches(str(value), [known.value for known in vocabulary], n=1)
+        if not isinstance(value, Mapping) or not all(_is_text(item) for item in value.values()):
+            raise InvalidInput(field, value, allowed)
+        return MappingProxyType(dict(value))
+
+    return Kind(allowed, read, str, _table)
+
+
+def json_value() -> Kind:
+    allowed = "a value as JSON has it"
+
+    def read(value: object, field: str) -> object:
+        try:
+            return msgspec.json.decode(msgspec.json.encode(value))
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidInput(field, value, allowed) from None
+
+    return Kind(allowed, read, str, _json)
+
+
+def word(vocabulary: type[Word]) -> Kind:
+    return choice({known.value: known for known in vocabulary})
+
+
+def choice(known: Mapping[str, object]) -> Kind:
+    """One of some names, each of which stands for something."""
+    allowed = f"one of: {', '.join(known)}"
+
+    def read(value: object, field: str) -> object:
+        if isinstance(value, str) and value in known:
+            return known[value]
+        close = get_close_matches(str(value), known, n=1)
         raise InvalidInput(field, value, f"{allowed}{_hint(close)}")
 
     return Kind(allowed, read, str, _word)
@@ -165,6 +192,8 @@ def kind_of(hint: object) -> Kind:
         return optional(kind_of(inner))
     if origin is Annotated:
         return _bounded(*get_args(hint))
+    if origin is Mapping:
+        return texts_by_name()
     return texts() if origin is tuple else _simple(hint)
 
 
@@ -179,6 +208,8 @@ def _bounded(kind: object, *marks: object) -> Kind:
 def _simple(hint: object) -> Kind:
     if hint is bool:
         return flag()
+    if hint is object:
+        return json_value()
     if isinstance(hint, type) and issubclass(hint, Word):
         return word(hint)
     return text()
@@ -216,8 +247,21 @@ def _span(value: object) -> Json:
 
 
 def _word(value: object) -> Json:
-    assert isinstance(value, Word)
-    return value.value
+    assert isinstance(value, str)
+    return str(value)
+
+
+def _table(value: object) -> Json:
+    assert isinstance(value, Mapping)
+    return dict(value)
+
+
+def _json(value: object) -> Json:
+    return cast(Json, value)
+
+
+def _is_text(item: object) -> bool:
+    return isinstance(item, str) and "\0" not in item
 
 
 def _list(value: object) -> Json:

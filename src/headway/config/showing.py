@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from headway.config.keys import KEYS, NAMED, STORE, Key
+from headway.config.keys import KEYS, NAMED, OF_RUNNERS, RUNNER, STORE, Key
 from headway.config.layers import KeyPath, dotted
 from headway.config.loading import Config
 from headway.config.secrets import without_password
 from headway.model.outcome import Json
+from headway.model.runner import FROM_ENVIRONMENT, SECRETS, RunnerSpec
 from headway.model.value import Value
 
 DEFAULT = "default"
@@ -51,8 +52,30 @@ def _all(config: Config) -> Iterator[Shown]:
     for section, known in NAMED.items():
         for name, thing in getattr(config.settings, section).items():
             for key in known.values():
-                value = key.kind.tell(_value(thing, key.name))
-                yield _one(config, (section, name, key.name), key, value)
+                if section != "agents" or key.name not in OF_RUNNERS:
+                    value = key.kind.tell(_value(thing, key.name))
+                    yield _one(config, (section, name, key.name), key, value)
+    for agent, runner in config.settings.runners.items():
+        yield from _runner(config, agent, runner)
+
+
+def _runner(config: Config, agent: str, runner: RunnerSpec) -> Iterator[Shown]:
+    """How an agent is run that is no function; only what can be said about this kind of runner."""
+    known = NAMED["agents"]
+    path = ("agents", agent)
+    yield _one(config, (*path, RUNNER), known[RUNNER], str(runner.__struct_config__.tag))
+    for name in runner.__struct_fields__:
+        value = known[name].kind.tell(getattr(runner, name))
+        if name in SECRETS:
+            value = _hidden(value)
+        yield _one(config, (*path, name), known[name], value)
+
+
+def _hidden(value: Json) -> Json:
+    """Stars for a secret, unless it only names the variable that holds it."""
+    if isinstance(value, dict):
+        return {name: _hidden(item) for name, item in value.items()}
+    return value if not value or str(value).startswith(FROM_ENVIRONMENT) else "***"
 
 
 def _value(thing: object, name: str) -> object:

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from headway.model.outcome import Outcome, Reply
+from headway.model.outcome import Json, Outcome, Reply
 from headway.model.places import Answer, Delivery, Order, Standing
 from headway.model.run import AgentName, Run, SessionKey, SessionMemory
 from headway.model.time import Instant, Span
@@ -20,6 +20,10 @@ class Start(Value, frozen=True):
     at: Instant
     slot: int = 0
     """Which of the session's slots it takes; no two live attempts of a session have the same."""
+    outlives: bool = False
+    """Whether its work goes on outside this process, and may outlive it (W-2)."""
+    adopts: bool = False
+    """Whether it goes on with a worker that outlived its node, instead of a new one."""
 
 
 class Finish(Value, frozen=True):
@@ -149,6 +153,13 @@ class NoteHold(Value, frozen=True):
     until: Instant
 
 
+class NoteExhausted(Value, frozen=True):
+    """A run whose worker died again and again is not resumed any more by itself (W-3)."""
+
+    run: Run
+    attempt: int
+
+
 Action: TypeAlias = (
     Start
     | Finish
@@ -166,6 +177,7 @@ Action: TypeAlias = (
     | NoteWait
     | NoteLate
     | NoteHold
+    | NoteExhausted
 )
 
 
@@ -189,7 +201,7 @@ def session_of(action: Action) -> SessionKey | None:
 def epoch_of(action: Action) -> int:
     """The epoch of the session that an action belongs to; 0 where its order among others does not matter."""
     match action:
-        case AskEstimate() | NoteWait() | NoteLate() | NoteHold():
+        case AskEstimate() | NoteWait() | NoteLate() | NoteHold() | NoteExhausted():
             return 0
         case Deliver(delivery):
             return delivery.epoch
@@ -209,6 +221,8 @@ class Failed(Value, frozen=True):
     error: str
     reason: Reason = Reason.ERROR
     permanent: bool = False
+    code: str = ""
+    details: Json = None
 
 
 class Limited(Value, frozen=True):
@@ -218,11 +232,19 @@ class Limited(Value, frozen=True):
     error: str = ""
 
 
+class Died(Value, frozen=True):
+    """The worker of an attempt is gone, nobody knows how it would have ended: as if its node had died (D-7)."""
+
+    error: str
+    code: str = ""
+    details: Json = None
+
+
 class NotBegun(Value, frozen=True):
     """The runner was not called: the node's lease was in doubt, or lost, before it could be."""
 
 
-Ended: TypeAlias = Done | Failed | Limited | NotBegun
+Ended: TypeAlias = Done | Failed | Limited | Died | NotBegun
 
 
 class Stopped(Value, frozen=True):

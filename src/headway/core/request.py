@@ -480,5 +480,6 @@ AGENT_CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "timeout": span,
     "max_attempts": whole_number(1, 1_000),
     "retries": whole_number(0, 1_000),
+    "resume_after": span,
 }
 """Options of an agent, each with its check."""

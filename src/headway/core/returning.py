@@ -3,13 +3,13 @@
 Its run gets its outcome or stands in line again; it is left to the kernel to start what may start then.
 """
 
-from headway.core.actions import Ended, Failed, Limited, NotBegun, NoteHold
+from headway.core.actions import Died, Ended, Failed, Limited, NotBegun, NoteExhausted, NoteHold
 from headway.core.endings import TOOK_TOO_LONG, cut_outcome
 from headway.core.live import LiveRun
 from headway.core.retry import delay
 from headway.core.stage import Stage
 from headway.model.outcome import Outcome
-from headway.model.time import MILLISECOND, Span
+from headway.model.time import MILLISECOND, Instant, Span
 from headway.model.words import Cut, Reason, State
 
 _LEASE_IN_DOUBT: Span = 100 * MILLISECOND
@@ -32,6 +32,8 @@ class Returning:
             self.cut(live, live.cut)
         elif type(ended) is Failed:
             self._failed(live, ended, jitter)
+        elif type(ended) is Died:
+            self._died(live, ended)
         else:
             assert isinstance(ended, Limited)
             self._limited(live, ended)
@@ -61,9 +63,35 @@ class Returning:
 
     def _failed(self, live: LiveRun, ended: Failed, jitter: float) -> None:
         if ended.permanent or live.retries >= live.run.retries:
-            self._stage.finish(live, Outcome(State.FAILED, ended.reason, error=ended.error))
+            self._stage.finish(
+                live,
+                Outcome(
+                    State.FAILED,
+                    ended.reason,
+                    error=ended.error,
+                    code=ended.code,
+                    details=ended.details,
+                ),
+            )
         else:
             self._try_again(live, ended.error, jitter)
+
+    def _died(self, live: LiveRun, ended: Died) -> None:
+        """Its worker is gone: as if its node had died, it is tried again where attempts are left (D-7)."""
+        stage = self._stage
+        if live.attempt < live.run.max_attempts:
+            stage.queue_again(live, until=resumed_at(live, stage.now), error=ended.error)
+            return
+        if live.agent.settings.resume_after is not None:
+            stage.actions.append(NoteExhausted(live.run, live.attempt))
+        outcome = Outcome(
+            State.FAILED,
+            Reason.ORPHANED,
+            error=ended.error,
+            code=ended.code,
+            details=ended.details,
+        )
+        stage.finish(live, outcome)
 
     def _try_again(self, live: LiveRun, error: str, jitter: float, cut: Cut | None = None) -> None:
         live.limited = 0
@@ -86,3 +114,11 @@ class Returning:
         else:
             live.attempt -= 1
             stage.queue_again(live, until=until, error=ended.error)
+
+
+def resumed_at(live: LiveRun, now: Instant) -> Instant | None:
+    """When a run whose worker died is tried again: at once, or as its agent's session may be resumed (W-3)."""
+    after = live.agent.settings.resume_after
+    if after is None or live.started_at + after <= now:
+        return None
+    return live.started_at + after

@@ -27,6 +27,7 @@ class AgentOptions(TypedDict, total=False):
     timeout: Duration
     max_attempts: int
     retries: int
+    resume_after: Duration
 
 
 class QueueChoices(TypedDict, total=False):

@@ -12,7 +12,7 @@ from headway.model.settings import AgentSettings, Settings
 from headway.model.views import Reloaded
 from headway.runtime.engine import Engine
 
-_MAPPINGS = ("lanes", "channels", "agents")
+_MAPPINGS = ("lanes", "channels", "agents", "runners")
 _STRUCTS = ("limits", "queue")
 
 
@@ -68,6 +68,7 @@ def settled(old: Settings, new: Settings) -> Settings:
         if field not in (*LIVE_OF_NODE, *_MAPPINGS, *_STRUCTS)
     }
     kept["lanes"] = MappingProxyType({**old.lanes, **new.lanes})
+    kept["runners"] = old.runners
     return msgspec.structs.replace(new, **kept)
 
 
@@ -76,7 +77,7 @@ def _needs_restart(name: str, new: Settings) -> bool:
     section, _, rest = name.partition(".")
     if section == "node":
         return rest not in LIVE_OF_NODE
-    return section == "lanes" and rest not in new.lanes
+    return section == "runners" or (section == "lanes" and rest not in new.lanes)
 
 
 def _changed_agents(old: Settings, new: Settings) -> Iterator[AgentName]:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from headway.model.outcome import Outcome
+    from headway.model.outcome import Json, Outcome
     from headway.model.words import State
 
 
@@ -244,6 +244,33 @@ class Permanent(HeadwayError):
     """Raised by an agent: trying again is of no use (C-9)."""
 
     code = "permanent"
+
+
+class WorkFailed(HeadwayError):
+    """Raised by a runner: what went wrong, with a code and details that the outcome keeps.
+
+    Unless it is `permanent` it may be tried again (C-9).
+    """
+
+    code = "work_failed"
+
+    def __init__(
+        self, text: str, code: str, details: "Json" = None, *, permanent: bool = False
+    ) -> None:
+        self.code = code  # type: ignore[misc]  # of this error, not of its family
+        self.details = details
+        self.permanent = permanent
+        super().__init__(text)
+
+
+class WorkerLost(HeadwayError):
+    """Raised by a runner: the worker is gone, and nobody knows how it would have ended (D-7, W-3)."""
+
+    code = "worker_lost"
+
+    def __init__(self, text: str, details: "Json" = None) -> None:
+        self.details = details
+        super().__init__(text)
 
 
 class RateLimited(HeadwayError):

@@ -314,6 +314,51 @@ class HeartbeatQuiet(Event, frozen=True):
     reason: HeartbeatSkip
 
 
+class WorkerAdopted(Event, frozen=True):
+    """A worker outlived the process that had started it; its attempt goes on here (W-2)."""
+
+    notable = True
+
+    run_id: RunId
+    agent: AgentName
+    session: SessionKey
+    attempt: int
+    host: str
+
+
+class WorkerDied(Event, frozen=True):
+    """A worker is gone, or has shown no sign of life for too long; nobody knows how it would have ended (D-8)."""
+
+    notable = True
+
+    run_id: RunId
+    agent: AgentName
+    session: SessionKey
+    attempt: int
+    error: str
+
+
+class OrphanEnded(Event, frozen=True):
+    """A worker was found on this machine that nobody wants any more, and was killed (D-8)."""
+
+    notable = True
+
+    run_id: RunId
+    agent: AgentName
+    attempt: int
+
+
+class ResumeExhausted(Event, frozen=True):
+    """A run whose worker died again and again is not resumed any more by itself; a person still can (W-3)."""
+
+    notable = True
+
+    run_id: RunId
+    agent: AgentName
+    session: SessionKey
+    attempts: int
+
+
 class CallbackFailed(Event, frozen=True):
     """A function given by the user raised or was too slow; the scheduler goes on without it."""
 
@@ -364,6 +409,10 @@ CATALOGUE: tuple[type[Event], ...] = (
     JobPassed,
     JobPaused,
     HeartbeatQuiet,
+    WorkerAdopted,
+    WorkerDied,
+    OrphanEnded,
+    ResumeExhausted,
     CallbackFailed,
     EventsMissed,
 )

@@ -46,6 +46,10 @@ class Outcome(Value, frozen=True):
     """The run that took this one over, if it was merged."""
     tokens_in: int = 0
     tokens_out: int = 0
+    code: str = ""
+    """What went wrong, for programs, where a runner can say it: `tab_not_found`, `command_failed`."""
+    details: Json = None
+    """What a runner knows of it: the exit code and the end of the output, the status and the body."""
 
     @property
     def ok(self) -> bool:

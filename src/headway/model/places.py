@@ -51,6 +51,10 @@ class Place(Value, frozen=True):
     started_at: Instant | None = None
     cut: Cut | None = None
     """Why its latest attempt was being cancelled for good, if it was."""
+    host: str = ""
+    """The machine on which a worker of its latest attempt may have outlived its node (W-2)."""
+    adopted: bool = False
+    """Whether that worker was found: the attempt goes on, with the same number."""
 
 
 class Stop(Value, frozen=True, tag="stop"):

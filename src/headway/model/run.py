@@ -106,6 +106,10 @@ class Run(Value, frozen=True):
     task: Task | None = None
     traceparent: str = ""
     """The span of whoever asked, as W3C Trace Context writes it; spans of the run continue it."""
+    callback: str = ""
+    """The address that is told how it ended (T-4)."""
+    resumes: RunId | None = None
+    """The run whose agent session it goes on with, because a person asked for that (W-3)."""
 
 
 class SessionMemory(Value, frozen=True):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from headway.model.settings import Length, Positive
+from headway.model.bounds import Length, Positive
 from headway.model.time import MINUTE, SECOND
 from headway.model.value import Value
 from headway.model.words import LogLevel

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from headway.model.bounds import Count, Length, Positive
 from headway.model.run import AgentName, LaneName, QueueOptions
+from headway.model.runner import RunnerSpec
 from headway.model.time import DAY, MILLISECOND, MINUTE, SECOND, Span
 from headway.model.value import Value
 from headway.model.words import Drop, Mode, Source, SteerFallback
@@ -17,10 +19,6 @@ SUBAGENT = LaneName("subagent")
 TEAM = LaneName("team")
 CRON = LaneName("cron")
 LANE_ALIASES: Mapping[str, LaneName] = MappingProxyType({"delegate": TEAM})
-
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000)]
-Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000_000)]
-Length: TypeAlias = Annotated[Span, Meta(ge=0)]
 
 MAX_NAME = 512
 """The most characters of a name, a key or an id."""
@@ -60,6 +58,8 @@ class AgentSettings(Value, frozen=True):
     timeout: Length | None = None
     max_attempts: Positive | None = None
     retries: Count | None = None
+    resume_after: Length | None = None
+    """Its runner can go on with the session of a worker that died, not sooner than this after it began (W-3)."""
 
 
 class QueueSettings(Value, frozen=True):
@@ -112,6 +112,17 @@ DEFAULT_LANES: Mapping[LaneName, LaneSettings] = MappingProxyType(
 )
 
 
+class CallbackSettings(Value, frozen=True):
+    """How programs are told how their tasks ended (T-4)."""
+
+    secret: str = ""
+    """Signs each notice, so that the receiver knows who sent it. Empty: no callbacks are taken."""
+    private: bool = False
+    """Whether addresses of this machine and of private networks may be told; else only public ones."""
+    timeout: Length = 10 * SECOND
+    """How long a receiver may take to answer."""
+
+
 class Settings(Value, frozen=True):
     """Everything that can be set for one node."""
 
@@ -123,7 +134,12 @@ class Settings(Value, frozen=True):
     agents: Mapping[AgentName, AgentSettings] = msgspec.field(
         default_factory=lambda: MappingProxyType({})
     )
+    runners: Mapping[AgentName, RunnerSpec] = msgspec.field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    """How agents are run that are no functions of the program."""
     limits: Limits = Limits()
+    callbacks: CallbackSettings = CallbackSettings()
     ageing: Length = 30 * SECOND
     cancel_grace: Length = 10 * SECOND
     drain_grace: Length = 30 * SECOND
@@ -161,5 +177,17 @@ class Settings(Value, frozen=True):
     """Firings that were missed together start spread over this (C-6)."""
     prune_every: Length = MINUTE
     """How often a durable store forgets what is past its retention."""
+    adoption_grace: Length = MINUTE
+    """So long after a node died its workers are left to its own machine; then others take its runs over (W-2)."""
+    beat_every: Length = MINUTE
+    """How often workers and the machine are looked at (D-8)."""
+    missed_beats: Positive = 2
+    """A worker that misses more signs of life in a row is dead."""
+    scan_every: Length = 5 * MINUTE
+    """How often a node looks for workers on its machine that nobody wants any more (D-8)."""
+    beat_retention: Length = 7 * DAY
+    """How long the signs of life of workers are kept."""
+    snapshot_retention: Length = 30 * DAY
+    """How long it is kept how machines were."""
     cutoff_memory: Length = DAY
     """How long the memory store remembers the cutoff of a `/stopall`."""

@@ -169,6 +169,24 @@ class HeartbeatSkip(Word):
     ALL_WELL = "all_well"
 
 
+class WorkerKind(Word):
+    """What a worker is."""
+
+    COMMAND = "command"
+    TMUX = "tmux"
+
+
+class WorkerState(Word):
+    """What a worker was at when it was last looked at (D-8)."""
+
+    ALIVE = "alive"
+    """It is there; what it does is not known yet."""
+    IDLE = "idle"
+    """It is there, and has neither written nor computed anything since the last look."""
+    BUSY = "busy"
+    DEAD = "dead"
+
+
 class Scope(Word):
     """What a token allows (O-4). Each scope allows what those before it do."""
 

@@ -12,6 +12,7 @@ from headway.core.actions import (
     Enqueue,
     Finish,
     Merge,
+    NoteExhausted,
     NoteHold,
     NoteLate,
     NoteWait,
@@ -128,6 +129,8 @@ class Carrier:
                     self._herald.late(turn)
             case NoteHold(provider, until):
                 self._herald.provider_held(provider, until)
+            case NoteExhausted(run, attempt):
+                self._herald.resume_exhausted(run, attempt)
             case Enqueue():
                 self._herald.queued_again(action)
             case Merge(run):

@@ -5,7 +5,7 @@ from headway.core.firing import Decision
 from headway.model import events
 from headway.model.job import Entry, Job
 from headway.model.places import Delivery
-from headway.model.run import LaneName, Run, RunId, SessionKey
+from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey
 from headway.model.settings import LaneSettings, Limits
 from headway.model.time import Instant, Span
 from headway.model.words import Cut, HeartbeatSkip, State
@@ -231,6 +231,46 @@ class Herald:
 
     def provider_held(self, provider: str, until: Instant) -> None:
         self._bus.publish(events.ProviderHeld(at=self._now, provider=provider, until=until))
+
+    def adopted(self, run: Run, attempt: int, host: str) -> None:
+        self._bus.publish(
+            events.WorkerAdopted(
+                at=self._now,
+                run_id=run.id,
+                agent=run.agent,
+                session=run.session,
+                attempt=attempt,
+                host=host,
+            )
+        )
+
+    def worker_died(self, run: Run, attempt: int, error: str) -> None:
+        self._bus.publish(
+            events.WorkerDied(
+                at=self._now,
+                run_id=run.id,
+                agent=run.agent,
+                session=run.session,
+                attempt=attempt,
+                error=error,
+            )
+        )
+
+    def orphan_ended(self, run_id: RunId, agent: AgentName, attempt: int) -> None:
+        self._bus.publish(
+            events.OrphanEnded(at=self._now, run_id=run_id, agent=agent, attempt=attempt)
+        )
+
+    def resume_exhausted(self, run: Run, attempts: int) -> None:
+        self._bus.publish(
+            events.ResumeExhausted(
+                at=self._now,
+                run_id=run.id,
+                agent=run.agent,
+                session=run.session,
+                attempts=attempts,
+            )
+        )
 
     def draining(self, running: int) -> None:
         self._bus.publish(events.NodeDraining(at=self._now, running=running))

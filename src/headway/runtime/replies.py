@@ -6,9 +6,16 @@ import traceback
 
 import msgspec
 
-from headway.core.actions import Ended, Failed, Limited
+from headway.core.actions import Died, Ended, Failed, Limited
 from headway.core.nesting import MAX_LEVELS, nests_too_deep
-from headway.model.errors import InvalidInput, Permanent, RateLimited, Refuse
+from headway.model.errors import (
+    InvalidInput,
+    Permanent,
+    RateLimited,
+    Refuse,
+    WorkerLost,
+    WorkFailed,
+)
 from headway.model.outcome import Json, Reply
 from headway.model.text import whole
 from headway.model.time import SECOND, Span, span
@@ -64,6 +71,11 @@ def ending_of(error: BaseException) -> Ended:
             return Failed(cut(str(error)), Reason.REFUSED, permanent=True)
         case Permanent():
             return Failed(describe(error), permanent=True)
+        case WorkFailed():
+            said = cut(str(error))
+            return Failed(said, permanent=error.permanent, code=error.code, details=error.details)
+        case WorkerLost():
+            return Died(cut(str(error)), error.code, error.details)
         case _:
             return Failed(describe(error))
 

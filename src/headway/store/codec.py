@@ -106,6 +106,8 @@ class _StoredOutcome(Value, frozen=True):
     into: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    code: str = ""
+    details: object = None
 
 
 class _StoredToken(Value, frozen=True):
@@ -168,6 +170,8 @@ def decode_outcome(text: str | bytes) -> Outcome:
         stored.into,
         stored.tokens_in,
         stored.tokens_out,
+        stored.code,
+        cast(Json, stored.details),
     )
 
 

@@ -64,6 +64,10 @@ class OutcomeAnswer(Answer, frozen=True):
     """The run that took this one over, if it was merged."""
     tokens_in: Number
     tokens_out: Number
+    code: str
+    """What went wrong, where the runner can say it: `tab_not_found`, `command_failed`."""
+    details: object
+    """What the runner knows of it: exit code and the end of the output, or status and body."""
 
 
 class RunAnswer(Answer, frozen=True):
@@ -167,6 +171,8 @@ def outcome_answer(outcome: Outcome) -> OutcomeAnswer:
         into=outcome.into,
         tokens_in=outcome.tokens_in,
         tokens_out=outcome.tokens_out,
+        code=outcome.code,
+        details=outcome.details,
     )
 
 

@@ -32,6 +32,8 @@ from headway.model.errors import (
     Unavailable,
     UnknownName,
     UnknownOption,
+    WorkerLost,
+    WorkFailed,
     WouldDeadlock,
     WrongLoop,
 )
@@ -63,7 +65,7 @@ FAMILIES: dict[type[HeadwayError], set[type[HeadwayError]]] = {
     Unavailable: {NotRunning, StoreUnavailable, Draining},
     InvariantBroken: {IllegalTransition},
 }
-SAID_BY_AGENTS = {Permanent, RateLimited, Refuse}
+SAID_BY_AGENTS = {Permanent, RateLimited, Refuse, WorkFailed, WorkerLost}
 
 
 def test_there_is_one_root() -> None:

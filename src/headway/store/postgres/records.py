@@ -12,6 +12,7 @@ from headway.core.actions import (
     Enqueue,
     Finish,
     Merge,
+    NoteExhausted,
     NoteHold,
     NoteLate,
     NoteWait,
@@ -222,7 +223,15 @@ def _place_of(action: Action) -> tuple[SessionKey, int, RunId | None, int] | Non
             return order.session, epoch, None, 0
         case Deliver(delivery):
             return delivery.session, delivery.epoch, None, 0
-        case Abandon() | Unsteer() | AskEstimate() | NoteWait() | NoteLate() | NoteHold():
+        case (
+            Abandon()
+            | Unsteer()
+            | AskEstimate()
+            | NoteWait()
+            | NoteLate()
+            | NoteHold()
+            | NoteExhausted()
+        ):
             return None
         case _:
             assert_never(action)

@@ -1,6 +1,6 @@
 """How a run may end, and when it lives on: the true reason for every outcome (R-2, R-3, R-5)."""
 
-from headway.core.actions import Done, Enqueue, Failed, Limited, NotBegun
+from headway.core.actions import Died, Done, Enqueue, Failed, Limited, NotBegun
 from headway.model.outcome import Outcome
 from headway.model.time import Instant
 from headway.model.words import Cut, Drop, Reason, State
@@ -78,6 +78,9 @@ def end_of(mirror: Mirror, phase: Phase, seen: Seen) -> tuple[State, Reason | No
         case Failed(reason=reason, permanent=permanent):
             if permanent or seen.retries >= seen.run.retries:
                 return State.FAILED, reason
+        case Died():
+            if seen.attempt >= seen.run.max_attempts:
+                return State.FAILED, Reason.ORPHANED
         case NotBegun():
             return None
         case Limited(retry_after=pause):
