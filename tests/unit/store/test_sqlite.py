@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,8 @@ from headway.model.words import Reason, Source
 from headway.ports import Admission, Claims, Elsewhere, Granted, Hint, RunQuery, TurnedAway
 from headway.store.sqlite import SqliteStore
 from headway.store.sqlite.database import Database
+from headway.store.sqlite.intake import Asked, admit
+from headway.store.sqlite.node import Node
 from headway.store.sqlite.statements import MIGRATIONS, STATEMENTS
 from headway.testing import VirtualClock
 
@@ -496,6 +498,41 @@ def test_what_comes_together_is_one_transaction(tmp_path: Path) -> None:
         answers = await asyncio.gather(*(store.admit(a_run(n, f"s{n}")) for n in range(500)))
         assert len({answer.epoch for answer in answers if isinstance(answer, Granted)}) == 500
         assert commits <= 4
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_what_comes_until_the_writer_begins_goes_with_what_waits(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = await opened(tmp_path / "headway.db")
+        free, busy = threading.Event(), threading.Event()
+        batches: list[int] = []
+
+        def hold(_: Database) -> None:
+            busy.set()
+            free.wait()
+
+        def count(
+            database: Database, node: Node, batch: Sequence[Asked], now: int
+        ) -> list[Admission]:
+            batches.append(len(batch))
+            return admit(database, node, batch, now)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("headway.store.sqlite.intake.admit", count)
+            held = asyncio.create_task(store._write(hold))
+            await asyncio.to_thread(busy.wait)
+            answers = []
+            for number in range(3):
+                answers.append(asyncio.ensure_future(store.admit(a_run(number))))
+                # A turn of the loop each.
+                await asyncio.sleep(0)
+            free.set()
+            await held
+            told = await asyncio.gather(*answers)
+        assert [answer.seq for answer in told if isinstance(answer, Granted)] == [1, 2, 3]
+        assert batches == [3]
         await store.close()
 
     asyncio.run(main())

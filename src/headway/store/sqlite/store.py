@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -69,8 +70,7 @@ _Desk: TypeAlias = Worker | Inline
 class _Admissions:
     """Runs that came together: kept together, answered together."""
 
-    def __init__(self, store: "SqliteStore", node: Node, now: Instant) -> None:
-        self._store = store
+    def __init__(self, node: Node, now: Instant) -> None:
         self._node = node
         self._now = now
         self._asked: list[intake.Asked] = []
@@ -112,7 +112,6 @@ class _Admissions:
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
-        self._store._admitted()  # noqa: SLF001
 
 
 class _Together(Call[Sequence[Admission] | TurnedAway]):
@@ -177,7 +176,8 @@ class SqliteStore:
         self._writer: _Desk | None = None
         self._reader: _Desk | None = None
         self._gathering: _Admissions | None = None
-        self._admitting = False
+        self._sent = False
+        """Whether the writer has what was gathered; while it has not begun with it, more may go with it."""
 
     # Opening and closing.
 
@@ -308,32 +308,35 @@ class SqliteStore:
     def admit(self, run: Run, retry: bool = False, claim: bool = True) -> Awaitable[Admission]:
         future: asyncio.Future[Admission] = asyncio.get_running_loop().create_future()
         writer = self._desk(self._writer)
+        asked = intake.Asked(run, retry, claim)
         gathering = self._gathering
+        if gathering is not None and self._sent:
+            if writer.add_to(gathering, partial(gathering.add, asked, future)):
+                return future
+            gathering = None
         if gathering is None:
-            gathering = self._gathering = _Admissions(self, self._node, self._clock.now())
-            if not self._admitting and not self._inline:
+            gathering = self._gathering = _Admissions(self._node, self._clock.now())
+            self._sent = False
+            if not self._inline:
                 asyncio.get_running_loop().call_soon(self._send_admissions)
-        gathering.add(intake.Asked(run, retry, claim), future)
+        gathering.add(asked, future)
         if self._inline:
             self._gathering = None
             writer.ask(gathering)
         return future
 
     def _send_admissions(self) -> None:
-        """All that came in one turn of the loop, or while the last ones were written, goes together."""
-        gathering, self._gathering = self._gathering, None
+        """All that came in one turn of the loop goes together, and what comes until the writer takes it."""
+        gathering = self._gathering
         if gathering is None:
             return
         if self._writer is None:
+            self._gathering = None
             gathering.fail(StoreUnavailable(self._path, "the store was closed"))
             gathering.answer()
             return
-        self._admitting = True
+        self._sent = True
         self._writer.ask(gathering)
-
-    def _admitted(self) -> None:
-        self._admitting = False
-        self._send_admissions()
 
     async def admit_together(
         self, runs: Sequence[Run], claims: Sequence[bool]

@@ -153,6 +153,9 @@ class Inline:
         self._after()
         request.answer()
 
+    def add_to(self, request: Request, more: Callable[[], None]) -> bool:  # noqa: ARG002 - nothing waits
+        return False
+
     async def close(self) -> None:
         self._database.close()
 
@@ -189,6 +192,14 @@ class Worker:
             requests.append(request)
         if len(requests) == 1:
             self._wake.release()
+
+    def add_to(self, request: Request, more: Callable[[], None]) -> bool:
+        """Let a request that still waits ask for more. False: it is being done, or was."""
+        with self._lock:
+            waits = request in self._requests
+            if waits:
+                more()
+        return waits
 
     async def close(self) -> None:
         """What was asked for before is done first."""
