@@ -286,6 +286,13 @@ class Turn(msgspec.Struct, eq=False):
             self._loop.call_soon_threadsafe(call)
 
 
+@runtime_checkable
+class Closes(Protocol):
+    """A runner that keeps something open: connections, threads."""
+
+    async def close(self) -> None: ...
+
+
 class Runner(Protocol):
     """Executes attempts: a function, an HTTP endpoint, a command, a pane.
 

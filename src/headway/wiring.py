@@ -1,13 +1,16 @@
 """The only place that puts concrete parts together."""
 
 import asyncio
+import hashlib
 import os
 import platform
 from collections.abc import Callable, Coroutine
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from headway.config.secrets import without_password
 from headway.model.errors import InvalidInput, StoreRefused
+from headway.model.run import AgentName
+from headway.model.runner import ChatSpec, CommandSpec, HttpSpec, PaneSpec, RunnerSpec, TabsSpec
 from headway.model.settings import Settings
 from headway.ports import Clock, Store
 from headway.runners.command import CommandRunner, run_gate
@@ -18,6 +21,9 @@ from headway.store.memory import MemoryStore
 from headway.turn import Runner
 
 Result = TypeVar("Result")
+
+Resolver: TypeAlias = Callable[[str], object]
+"""Says which address owns a tab, at once or as an awaitable; None: nobody does."""
 
 MEMORY = "memory://"
 _DEFAULTS = Settings()
@@ -86,6 +92,36 @@ def build_runner(function: AgentFunction) -> Runner:
 
 def build_command_runner() -> Runner:
     return CommandRunner()
+
+
+def build_spec_runner(
+    spec: RunnerSpec, agent: AgentName, store: str, resolver: Resolver | None = None
+) -> Runner:
+    """The runner of an agent that is no function. Workers of one machine are told apart by their store."""
+    match spec:
+        case CommandSpec():
+            return build_command_runner()
+        case PaneSpec():
+            from headway.runners.tmux import PaneRunner  # noqa: PLC0415 - an optional part
+
+            return PaneRunner(spec, agent, store_digest(store))
+        case HttpSpec():
+            from headway.runners.http import HttpRunner  # noqa: PLC0415 - an optional part
+
+            return HttpRunner(spec)
+        case TabsSpec():
+            from headway.runners.tabs import TabsRunner  # noqa: PLC0415 - an optional part
+
+            return TabsRunner(spec, resolver)
+        case ChatSpec():
+            from headway.runners.chat import ChatRunner  # noqa: PLC0415 - an optional part
+
+            return ChatRunner(spec)
+
+
+def store_digest(url: str) -> str:
+    """A short name for a store, the same for all processes that use it; not even its password is told by it."""
+    return hashlib.sha256(without_password(url).encode()).hexdigest()[:12]
 
 
 gate_command = run_gate

@@ -1,10 +1,10 @@
 """`Headway`: the one object that a program holds."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType, TracebackType
-from typing import Self, TypeVar, Unpack
+from typing import Self, Unpack
 
 import msgspec
 
@@ -13,7 +13,6 @@ from headway.core.actions import Stopped
 from headway.core.request import (
     Duration,
     SubmitOptions,
-    agent_name,
     check_option,
     name_text,
     queue_options,
@@ -22,54 +21,39 @@ from headway.core.request import (
 from headway.core.schedule import zone_name
 from headway.facade import batch, chat, reloading
 from headway.facade.options import (
-    AgentOptions,
     LimitChoices,
     QueueChoices,
-    agent_options,
     check_limits,
     check_sought,
     lane_name,
     run_id,
     session_key,
 )
-from headway.facade.registry import JobFunction, Registry, Said
-from headway.heartbeats import HeartbeatOptions, Heartbeats, read_heartbeat
-from headway.jobs import JobOptions, Jobs, check_job
+from headway.facade.registering import Registering
+from headway.facade.registry import Registry
+from headway.heartbeats import Heartbeats
+from headway.jobs import Jobs
 from headway.model.errors import HeadwayError, InvalidInput, NotRunning, UnknownName
 from headway.model.run import QueueOptions, Route
-from headway.model.settings import AgentSettings, LaneSettings, Settings
+from headway.model.settings import LaneSettings, Settings
 from headway.model.text import is_whole
 from headway.model.time import instant_of, span
 from headway.model.views import LaneView, NodeView, Reloaded, RunView, SessionView, Stats, Why
 from headway.model.words import Source, State
-from headway.ports import Channel, Clock, LetterPage, LetterQuery, RunPage, RunQuery
-from headway.runners.function import AgentFunction
-from headway.runtime.attempts import Hook
+from headway.ports import Clock, LetterPage, LetterQuery, RunPage, RunQuery
 from headway.runtime.bus import Listener
-from headway.runtime.callbacks import TokenEstimate, WaitCallback
-from headway.runtime.courier import Sends
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
 from headway.tokens import Tokens
-from headway.turn import Runner
 from headway.wiring import (
     MEMORY,
-    build_command_runner,
     build_engine,
-    build_runner,
     check_store,
     node_name,
 )
 
-SomeFunction = TypeVar("SomeFunction", bound=AgentFunction)
-SomeChannel = TypeVar("SomeChannel", bound=Sends)
-SomeJobFunction = TypeVar("SomeJobFunction", bound=JobFunction)
-SomeHook = TypeVar("SomeHook", bound=Hook)
-SomeCallback = TypeVar("SomeCallback", bound=WaitCallback)
-SomeEstimate = TypeVar("SomeEstimate", bound=TokenEstimate)
 
-
-class Headway:
+class Headway(Registering):
     """The scheduler. Register agents, then use it as an async context manager."""
 
     def __init__(
@@ -111,162 +95,6 @@ class Headway:
         lanes = MappingProxyType({**settings.lanes, **self._lanes})
         return msgspec.structs.replace(settings, lanes=lanes)
 
-    # Registering.
-
-    def agent(
-        self, name: str, **options: Unpack[AgentOptions]
-    ) -> Callable[[SomeFunction], SomeFunction]:
-        """Register a function, async or plain, as an agent. It gets a `Turn` and returns its reply."""
-        checked = agent_name(name)
-        said = agent_options(options)
-
-        def register(function: SomeFunction) -> SomeFunction:
-            self._add_agent(checked, build_runner(function), said)
-            return function
-
-        return register
-
-    def remote_agent(self, name: str, **options: Unpack[AgentOptions]) -> None:
-        """An agent that work can be sent to from here, while only other nodes run it."""
-        self._add_agent(name, None, agent_options(options))
-
-    def commands(self, name: str = "command", **options: Unpack[AgentOptions]) -> None:
-        """Register the agent that runs the commands of jobs. Who can add jobs can then run commands here."""
-        self._add_agent(name, build_command_runner(), agent_options(options))
-
-    def channel(self, name: str) -> Callable[[SomeChannel], SomeChannel]:
-        """Register a function that delivers: replies to messages with this route come to it from the outbox.
-
-        It gets a `Delivery`, at least once; one that raises is tried again, for a day.
-        """
-        name_text(name, "channel")
-
-        def register(function: SomeChannel) -> SomeChannel:
-            if not callable(function):
-                raise InvalidInput("channel", function, "a function that takes a Delivery")
-            self.add_channel(name, function)
-            return function
-
-        return register
-
-    def add_channel(self, name: str, channel: Channel | Sends) -> None:
-        """Register a channel that also shows typing, such as those of `headway.channels`."""
-        name_text(name, "channel")
-        self._registry.channels[name] = channel
-        if self._engine is not None:
-            self._engine.add_channel(name, channel)
-
-    def remote_channel(self, name: str) -> None:
-        """A channel that only other nodes deliver to: replies for it go into the outbox here."""
-        name_text(name, "channel")
-        self._registry.channels[name] = None
-        if self._engine is not None:
-            self._engine.add_channel(name, None)
-
-    # Over time.
-
-    def cron(
-        self, expression: str, *, agent: str, name: str | None = None, **options: Unpack[JobOptions]
-    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
-        """Ask an agent again and again, when the wall clock of `tz` matches: `0 9 * * 1-5`, `@daily`.
-
-        The function is called when a firing starts, and its text is what the agent is told; if it returns None,
-        the agent is not woken.
-        """
-        return self._declare("cron", expression, agent, name, options)
-
-    def every(
-        self,
-        period: Duration,
-        *,
-        agent: str,
-        name: str | None = None,
-        **options: Unpack[JobOptions],
-    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
-        """Ask an agent again and again, after each period: `30m`. Without drift, whatever becomes of each time."""
-        return self._declare("every", period, agent, name, options)
-
-    def at(
-        self,
-        when: str | datetime,
-        *,
-        agent: str,
-        name: str | None = None,
-        **options: Unpack[JobOptions],
-    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
-        """Ask an agent once: at an instant, or at what a person means by `tomorrow 9am`."""
-        return self._declare("at", when, agent, name, options)
-
-    def _declare(
-        self, kind: str, when: object, agent: str, name: str | None, options: JobOptions
-    ) -> Callable[[SomeJobFunction], SomeJobFunction]:
-        self._not_yet_started(kind)
-
-        def declare(function: SomeJobFunction) -> SomeJobFunction:
-            called = name or function.__name__
-            fields: dict[str, object] = {**options, kind: when, "agent": agent, "name": called}
-            if not {"text", "command", "function"} & fields.keys():
-                asked = f"{agent}/{called}"
-                self.function(asked)(function)
-                fields["function"] = asked
-            check_job(fields, self.settings.tz)
-            self._registry.jobs.append(fields)
-            return function
-
-        return declare
-
-    def function(self, name: str) -> Callable[[SomeJobFunction], SomeJobFunction]:
-        """Give jobs a function to name: the gate that decides whether to wake, or the text of a firing."""
-        name_text(name, "function")
-
-        def register(function: SomeJobFunction) -> SomeJobFunction:
-            self._registry.add_function(name, function)
-            if self._engine is not None:
-                self._engine.add_function(name, function)
-            return function
-
-        return register
-
-    def heartbeat(self, agent: str, **options: Unpack[HeartbeatOptions]) -> None:
-        """Wake an agent from time to time to look after its checklist; it says only what is worth it (H-1)."""
-        self._not_yet_started("heartbeat")
-        settings = read_heartbeat(options, self.settings.tz)
-        self._registry.heartbeats[agent_name(agent)] = settings
-
-    def _not_yet_started(self, what: str) -> None:
-        if self._engine is not None:
-            also = "hw.heartbeats.set" if what == "heartbeat" else "hw.jobs.add"
-            raise InvalidInput(what, "declared", f"declared before the start; later: await {also}")
-
-    def add_agent(
-        self, name: str, runner: Runner | None, settings: AgentSettings | None = None
-    ) -> None:
-        """Register any runner as an agent; without one, it runs on other nodes only."""
-        self._add_agent(name, runner, settings or {})
-
-    def _add_agent(self, name: str, runner: Runner | None, said: Said) -> None:
-        checked = self._registry.add_agent(name, runner, said)
-        if self._engine is not None:
-            settings = self._registry.settings_of(checked, self.settings)
-            self._engine.register(checked, runner, settings)
-
-    def before(self, hook: SomeHook) -> SomeHook:
-        """Call this just before each attempt: it may change the turn, or raise `Refuse` (S-11)."""
-        self._registry.before.append(hook)
-        return hook
-
-    def on_wait(self, callback: SomeCallback) -> SomeCallback:
-        """Call this when a run starts that had to wait long (L-7)."""
-        self._registry.on_wait.append(callback)
-        return callback
-
-    def token_estimate(self, estimate: SomeEstimate) -> SomeEstimate:
-        """Ask this for (tokens, context window) of a session before it runs more than one at once (S-2)."""
-        self._registry.estimate = estimate
-        if self._engine is not None:
-            self._engine.set_estimate(estimate)
-        return estimate
-
     # Life.
 
     def use_store(self, url: str) -> None:
@@ -296,7 +124,8 @@ class Headway:
     def agents(self) -> tuple[str, ...]:
         """The agents that run here."""
         agents = self._registry.agents
-        return tuple(name for name, agent in agents.items() if agent.runner is not None)
+        here = [name for name, agent in agents.items() if agent.runner is not None]
+        return tuple(dict.fromkeys([*here, *self.settings.runners]))
 
     @property
     def node(self) -> int:
@@ -312,7 +141,7 @@ class Headway:
         if self._engine is not None:
             return
         engine = build_engine(self._store, self.settings, self._clock, self._name)
-        self._registry.equip(engine, self.settings)
+        self._registry.equip(engine, self.settings, self._store)
         await engine.start()
         self._engine = engine
         try:
@@ -335,6 +164,7 @@ class Headway:
         if engine is not None:
             await engine.close(None if grace is None else span(grace, "grace"))
             self._engine = None
+            await self._registry.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

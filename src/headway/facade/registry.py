@@ -5,18 +5,21 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from headway.core.request import agent_name
+from headway.core.specs import check_spec
 from headway.facade.options import agent_settings
+from headway.facade.specs import with_defaults
 from headway.model.errors import InvalidInput
 from headway.model.heartbeat import HeartbeatSettings
 from headway.model.run import AgentName
+from headway.model.runner import RunnerSpec
 from headway.model.settings import AgentSettings, Settings
 from headway.ports import Channel
 from headway.runtime.attempts import Hook
 from headway.runtime.callbacks import TokenEstimate, WaitCallback
 from headway.runtime.courier import Sends
 from headway.runtime.engine import Engine
-from headway.turn import Runner
-from headway.wiring import gate_command
+from headway.turn import Closes, Runner
+from headway.wiring import Resolver, build_spec_runner, gate_command
 
 JobFunction: TypeAlias = Callable[[], object]
 
@@ -25,10 +28,18 @@ Said: TypeAlias = AgentSettings | Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
+class Specified:
+    """How an agent is run that is no function: its runner is made when it is known for which store."""
+
+    spec: RunnerSpec
+    resolver: Resolver | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Registered:
     """An agent: what executes it, if that is here, and what code said about it."""
 
-    runner: Runner | None
+    runner: Runner | Specified | None
     said: Said
 
 
@@ -44,8 +55,10 @@ class Registry:
         self.before: list[Hook] = []
         self.on_wait: list[WaitCallback] = []
         self.estimate: TokenEstimate | None = None
+        self._made: dict[AgentName, Runner] = {}
+        """Runners that were made for the engine that runs."""
 
-    def add_agent(self, name: str, runner: Runner | None, said: Said) -> AgentName:
+    def add_agent(self, name: str, runner: Runner | Specified | None, said: Said) -> AgentName:
         checked = agent_name(name)
         if checked in self.agents:
             raise InvalidInput("agent", name, "a name that is not taken yet")
@@ -59,6 +72,14 @@ class Registry:
             return said
         return agent_settings(settings.agents.get(name, AgentSettings()), said)
 
+    def _add_runners(self, settings: Settings) -> None:
+        """Agents that are said in the file are added to those of the code, which wins."""
+        for name, spec in settings.runners.items():
+            if name not in self.agents:
+                check_spec(spec, f"agents.{name}.")
+                said = with_defaults(spec, settings.agents.get(name, AgentSettings()))
+                self.agents[name] = Registered(Specified(spec), said)
+
     def add_function(self, name: str, function: JobFunction) -> None:
         if not callable(function):
             raise InvalidInput("function", function, "a function without arguments")
@@ -66,10 +87,25 @@ class Registry:
             raise InvalidInput("function", name, "a name that is not taken yet")
         self.functions[name] = function
 
-    def equip(self, engine: Engine, settings: Settings) -> None:
+    def equip_agent(self, engine: Engine, name: AgentName, settings: Settings, store: str) -> None:
+        """Tell an engine of an agent; its runner is made now, if it had to wait for the store."""
+        runner = self.agents[name].runner
+        if isinstance(runner, Specified):
+            runner = self._made[name] = build_spec_runner(runner.spec, name, store, runner.resolver)
+        engine.register(name, runner, self.settings_of(name, settings))
+
+    async def close(self) -> None:
+        """The engine has ended: so does what its runners kept open."""
+        made, self._made = self._made, {}
+        for runner in made.values():
+            if isinstance(runner, Closes):
+                await runner.close()
+
+    def equip(self, engine: Engine, settings: Settings, store: str) -> None:
         """Give an engine that has not started all that it needs to know."""
-        for name, agent in self.agents.items():
-            engine.register(name, agent.runner, self.settings_of(name, settings))
+        self._add_runners(settings)
+        for name in self.agents:
+            self.equip_agent(engine, name, settings, store)
         for channel, function in self.channels.items():
             engine.add_channel(channel, function)
         engine.attempts.before = self.before
