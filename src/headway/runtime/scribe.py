@@ -364,7 +364,7 @@ class _Hand:
 
 def _epoch_of(action: Action) -> int:
     # Nearly all are of these kinds, and each is asked several times.
-    if type(action) is Start or type(action) is Finish:
+    if type(action) is Start or type(action) is Finish or type(action) is Release:
         return action.epoch
     return epoch_of(action)
 
