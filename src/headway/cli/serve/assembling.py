@@ -69,6 +69,8 @@ def serve_as_asked(asked: Asked) -> None:
     # What is there by now stays: each full collection would look at all of it, and everybody wait meanwhile.
     gc.collect()
     gc.freeze()
+    # Of requests under way hundreds of objects are alive: to look after each 700 new ones would find little.
+    gc.set_threshold(10_000)
     run(_serve(headway, live, asked))
 
 
