@@ -8,17 +8,29 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Only folders with something in them: mypy refuses the others.
 SOURCES = $(foreach folder,src tests bench examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
-# Tests with real servers and commands do not disturb each other; those that kill nodes by the clock go alone.
-SERVED := tests/e2e/cli tests/e2e/gateway tests/e2e/serve
+# Tests with real processes wait more than they work, so there are more of them at a time than processors.
+SERVED := tests/e2e/cli tests/e2e/gateway tests/e2e/runners tests/e2e/serve \
+          tests/e2e/test_checker.py tests/e2e/test_kill_sqlite.py tests/e2e/test_pgbouncer.py
+AT_ONCE := 4
+# Those that freeze nodes and databases by the clock go alone. What minds no delay uses the time in which they wait:
+# histories in virtual time, and whatever BESIDE names.
+PATIENT := tests/property tests/simulation tests/contract/test_machine_itself.py tests/contract/test_machine_sqlite.py
+BESIDE  :=
+YIELD   := nice -n 19
+PYTEST   = $(BIN)/python -m pytest
+# Of tests that ARGS picks, a part may have none.
+SOME     = $(if $(ARGS),|| test $$? -eq 5)
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # What the caller's shell says about Python must not reach into ours.
 unexport PYTHONHOME
 unexport PYTHONPATH
 unexport PIP_USER
+# Each test that starts a process would compile all of Headway again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit format docs bench soak fuzz clean
+.PHONY: help run test lint types layers unit alone patient format docs bench soak fuzz clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -27,22 +39,29 @@ help: ## Show this list
 run: $(VENV)/.run ## Set up, then serve the demo until Ctrl-C (ARGS="--port 9000" passes options on)
 	@$(BIN)/headway serve --demo $(ARGS)
 
-test: lint types layers unit ## Set up, then every check there is
+test: lint ## Set up, then every check there is
+	@$(MAKE) --no-print-directory unit BESIDE="types layers"
 
 lint: $(VENV)/.dev ## Formatting and lint rules
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 
 types: $(VENV)/.dev ## Static types, strict
-	$(BIN)/mypy $(SOURCES)
+	$(YIELD) $(BIN)/mypy $(SOURCES)
 
 layers: $(VENV)/.dev ## Who may import whom
-	$(BIN)/lint-imports
+	$(YIELD) $(BIN)/lint-imports
 
-unit: $(VENV)/.dev ## All tests: in parallel, then those with real processes (ARGS="-k name" picks some)
-	$(BIN)/python -m pytest -n auto --ignore tests/e2e $(ARGS)
-	$(BIN)/python -m pytest -n auto $(SERVED) $(ARGS) || test $$? -eq 5
-	$(BIN)/python -m pytest tests/e2e $(SERVED:%=--ignore %) $(ARGS) || test $$? -eq 5
+unit: $(VENV)/.dev ## All tests: first those in one process, then those with many (ARGS="-k name" picks some)
+	$(PYTEST) -n auto --ignore tests/e2e $(PATIENT:%=--ignore %) $(ARGS) $(SOME)
+	$(PYTEST) -n $(AT_ONCE) $(SERVED) $(ARGS) $(SOME)
+	@$(MAKE) --no-print-directory --jobs --output-sync alone patient $(BESIDE)
+
+alone: $(VENV)/.dev
+	$(PYTEST) tests/e2e $(SERVED:%=--ignore %) $(ARGS) $(SOME)
+
+patient: $(VENV)/.dev
+	$(YIELD) $(PYTEST) -n auto $(PATIENT) $(ARGS) $(SOME)
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff check --fix-only $(SOURCES)

@@ -7,6 +7,7 @@ from headway.core.actions import Stopped
 from headway.facade import Headway
 from headway.jobs import Loaded
 from headway.model.errors import (
+    CannotResume,
     Draining,
     HeadwayError,
     InvalidInput,
@@ -30,6 +31,8 @@ from headway.model.errors import (
     StoreUnavailable,
     TurnOver,
     Unavailable,
+    WorkerLost,
+    WorkFailed,
     WouldDeadlock,
 )
 from headway.model.job import Entry, Job
@@ -39,6 +42,7 @@ from headway.model.run import QueueOptions, Route, Sender
 from headway.model.settings import (
     AgentSettings,
     Budget,
+    CallbackSettings,
     LaneSettings,
     Limits,
     QueueSettings,
@@ -48,18 +52,33 @@ from headway.model.task import Task
 from headway.model.token import Token
 from headway.model.views import (
     AgentLoad,
+    Branch,
     JobView,
     JobViews,
     LaneView,
     NodeView,
     Reloaded,
+    RunTree,
     RunView,
     SessionView,
     Stats,
     Why,
 )
-from headway.model.words import Drop, Fired, Misfire, Mode, Overlap, Reason, Scope, Source, State
-from headway.ports import Channel, LetterPage, LogPage, RunPage
+from headway.model.words import (
+    Drop,
+    Fired,
+    Misfire,
+    Mode,
+    Overlap,
+    Reason,
+    Scope,
+    Source,
+    State,
+    WorkerKind,
+    WorkerState,
+)
+from headway.model.worker import Beat, LaneLoad, Snapshot, Worker
+from headway.ports import Channel, LetterPage, LogPage, RunPage, SnapshotPage, WorkerPage
 from headway.runtime.handle import Handle
 from headway.turn import Fence, Inbox, Message, Runner, Turn
 from headway.wiring import run
@@ -68,7 +87,11 @@ __all__ = [
     "AgentLoad",
     "AgentSettings",
     "Attachment",
+    "Beat",
+    "Branch",
     "Budget",
+    "CallbackSettings",
+    "CannotResume",
     "Channel",
     "Delivery",
     "Draining",
@@ -87,6 +110,7 @@ __all__ = [
     "JobView",
     "JobViews",
     "LaneCleared",
+    "LaneLoad",
     "LaneSettings",
     "LaneView",
     "LetterPage",
@@ -118,6 +142,7 @@ __all__ = [
     "RunEnded",
     "RunFailed",
     "RunPage",
+    "RunTree",
     "RunView",
     "Runner",
     "Scope",
@@ -125,6 +150,8 @@ __all__ = [
     "SessionBusy",
     "SessionView",
     "Settings",
+    "Snapshot",
+    "SnapshotPage",
     "Source",
     "State",
     "Stats",
@@ -137,6 +164,12 @@ __all__ = [
     "TurnOver",
     "Unavailable",
     "Why",
+    "WorkFailed",
+    "Worker",
+    "WorkerKind",
+    "WorkerLost",
+    "WorkerPage",
+    "WorkerState",
     "WouldDeadlock",
     "run",
 ]

@@ -25,9 +25,11 @@ from headway.model.events import (
     NodeDraining,
     NodeFenced,
     NodeRestarted,
+    OrphanEnded,
     OutboundEmpty,
     OutputEmitted,
     ProviderHeld,
+    ResumeExhausted,
     RunFinished,
     RunQueuedAgain,
     RunsMerged,
@@ -39,6 +41,8 @@ from headway.model.events import (
     StoreAway,
     StoreBack,
     TokensUsed,
+    WorkerAdopted,
+    WorkerDied,
 )
 
 __all__ = [
@@ -66,9 +70,11 @@ __all__ = [
     "NodeDraining",
     "NodeFenced",
     "NodeRestarted",
+    "OrphanEnded",
     "OutboundEmpty",
     "OutputEmitted",
     "ProviderHeld",
+    "ResumeExhausted",
     "RunFinished",
     "RunQueuedAgain",
     "RunStarted",
@@ -80,4 +86,6 @@ __all__ = [
     "StoreAway",
     "StoreBack",
     "TokensUsed",
+    "WorkerAdopted",
+    "WorkerDied",
 ]

@@ -88,7 +88,7 @@ class Claims(Value, frozen=True):
 
     holdings: tuple[Holding, ...] = ()
     next_at: Instant | None = None
-    """When one of the sessions that nobody owns comes due or passes a deadline next."""
+    """When one of the sessions that nobody owns comes due, passes a deadline or is free for all next."""
     more: bool = False
     """Whether more was ready than was asked for."""
 
@@ -279,6 +279,13 @@ class Ledger(Protocol):
 
     async def list(self, query: RunQuery) -> RunPage: ...
 
+    async def descendants(self, run_id: RunId, most: int) -> Sequence[RunView]:
+        """A run and all that it and those below it have started and that is still kept, the oldest first.
+
+        At most so many. What was turned away never began, and is not among them.
+        """
+        ...
+
     def set_limits(self, limits: Limits) -> None:
         """The admission limits for tasks, which hold over all nodes (F-1)."""
         ...
@@ -295,10 +302,10 @@ class Ledger(Protocol):
 class Roll(Protocol):
     """The part of a store that knows the nodes, and which of them decides for which session."""
 
-    async def enlist(self, name: str, lease: Span) -> int:
-        """Begin as a new incarnation that owns nothing; answers its number.
+    async def enlist(self, name: str, lease: Span, host: str = "") -> int:
+        """Begin as a new incarnation that owns nothing; answers its number. `host` is the machine it runs on.
 
-        A store that only one process can own frees at once what earlier incarnations held.
+        A store that only one process can own frees at once what earlier incarnations held, as `bury` does.
         """
         ...
 
@@ -307,7 +314,11 @@ class Roll(Protocol):
         ...
 
     async def bury(self, peer: Peer) -> bool:
-        """Declare a node dead whose counter stood still, and free its sessions. False: it moved after all."""
+        """Declare a node dead whose counter stood still, and free its sessions. False: it moved after all.
+
+        Those in which an attempt outlives it (`Start.outlives`) are left to nodes of its host for so long as it
+        asked for (`Settings.adoption_grace`): its worker is found there or nowhere (W-2).
+        """
         ...
 
     async def retire(self) -> None:
@@ -320,7 +331,8 @@ class Roll(Protocol):
         """Take sessions that nobody owns and that are ready by then: by lane at most as many as there is room.
 
         Fair across agents: one session of each in turn, in the order given, the lowest rank first. Sessions
-        with a passed deadline come even without room.
+        with a passed deadline come even without room; so do those that are left to nodes of this host, if the
+        agents whose workers may live there are among these. `next_at` also says when others are left no longer.
         """
         ...
 
@@ -387,8 +399,13 @@ class Muster(Protocol):
     Only what looks after workers writes here; reading never does.
     """
 
-    async def beat(self, workers: Sequence[Worker]) -> None:
-        """Keep how these workers are now, and a beat of each; a new one is added. A dead one never lives again."""
+    async def beat(self, workers: Sequence[Worker], at: Instant) -> None:
+        """Keep how these workers were found at this instant, and a beat of each; a new one is added.
+
+        What was found later stays, but a death counts whenever its node tells of it. A dead process never lives
+        again; another one may be found in its place, where an attempt began anew under its number. So the same may
+        be told twice.
+        """
         ...
 
     async def workers(self, query: WorkerQuery) -> WorkerPage: ...
@@ -399,12 +416,14 @@ class Muster(Protocol):
         """The latest beats of a worker, the newest first."""
         ...
 
-    async def keep_snapshot(self, snapshot: Snapshot) -> None: ...
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        """Each node has one of each instant; the same again changes nothing."""
+        ...
 
     async def snapshots(self, query: SnapshotQuery) -> SnapshotPage: ...
 
     async def machines(self) -> Sequence[Snapshot]:
-        """The latest snapshot of each machine."""
+        """The latest snapshot of each machine, by its name."""
         ...
 
 
@@ -526,8 +545,8 @@ class Vault(Protocol):
         ...
 
 
-class Store(Ledger, Roll, Outbox, Timetable, Vault, Protocol):
-    """Remembers runs, who decides for each session, what is to be said, what is to happen when, who may ask."""
+class Store(Ledger, Roll, Outbox, Timetable, Muster, Vault, Protocol):
+    """Remembers runs, who decides for each session, what is to be said and done when, who works, who may ask."""
 
     async def open(self, hear: Callable[[Hint], None] | None = None) -> None:
         """Get ready; hints of other nodes go to `hear`. Raises `Unavailable` with the reason if that cannot be."""

@@ -350,6 +350,15 @@ class KeepsWorkers(Protocol):
 
 
 @runtime_checkable
+class ChecksTasks(Protocol):
+    """A runner that knows at submission what it could never do (T-3)."""
+
+    def check_task(self, task: Task | None) -> None:
+        """Raises `InvalidInput` naming the field. None: what is asked for is no task."""
+        ...
+
+
+@runtime_checkable
 class RunsCommands(Protocol):
     """A runner that carries out the commands of jobs."""
 

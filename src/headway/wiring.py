@@ -5,16 +5,18 @@ import hashlib
 import os
 import platform
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from headway.config.secrets import without_password
 from headway.model.errors import InvalidInput, StoreRefused
 from headway.model.run import AgentName
 from headway.model.runner import ChatSpec, CommandSpec, HttpSpec, PaneSpec, RunnerSpec, TabsSpec
-from headway.model.settings import Settings
+from headway.model.settings import CallbackSettings, Settings
 from headway.ports import Clock, Store
 from headway.runners.command import CommandRunner, run_gate
 from headway.runners.function import AgentFunction, FunctionRunner
+from headway.runners.home import WorkerHome
 from headway.runtime.clock import SystemClock, clock_for
 from headway.runtime.engine import Engine
 from headway.store.memory import MemoryStore
@@ -76,7 +78,16 @@ def build_engine(
     """An engine for the running loop, with the store that the address names."""
     if clock is None:
         clock = clock_for(asyncio.get_running_loop())
-    return Engine(settings, open_store(url, settings, clock), clock, name or node_name())
+    store = open_store(url, settings, clock)
+    return Engine(settings, store, clock, name or node_name(), host=host_name())
+
+
+def host_name() -> str:
+    """The machine that this process runs on, by which it finds workers that outlived another one (W-2).
+
+    Where the name changes with each start, as that of many containers does, `HEADWAY_MACHINE` says it.
+    """
+    return os.environ.get("HEADWAY_MACHINE") or platform.node()
 
 
 def node_name() -> str:
@@ -90,8 +101,25 @@ def build_runner(function: AgentFunction) -> Runner:
     return FunctionRunner(function)
 
 
-def build_command_runner() -> Runner:
-    return CommandRunner()
+def build_command_runner(spec: CommandSpec, agent: AgentName, store: str) -> Runner:
+    """What a store that lives in this process forgets cannot be found again: then nothing outlives it."""
+    outlives = store != MEMORY
+    home = WorkerHome(_state_folder() / "workers" / store_digest(store))
+    return CommandRunner(
+        spec,
+        home if outlives else WorkerHome.temporary(),
+        agent,
+        host=host_name(),
+        outlives=outlives,
+    )
+
+
+def _state_folder() -> Path:
+    if said := os.environ.get("HEADWAY_STATE"):
+        return Path(said)
+    import platformdirs  # noqa: PLC0415 - slow to import, and few programs run commands
+
+    return platformdirs.user_state_path("headway", appauthor=False)
 
 
 def build_spec_runner(
@@ -100,11 +128,12 @@ def build_spec_runner(
     """The runner of an agent that is no function. Workers of one machine are told apart by their store."""
     match spec:
         case CommandSpec():
-            return build_command_runner()
+            return build_command_runner(spec, agent, store)
         case PaneSpec():
             from headway.runners.tmux import PaneRunner  # noqa: PLC0415 - an optional part
 
-            return PaneRunner(spec, agent, store_digest(store))
+            outlives = store != MEMORY
+            return PaneRunner(spec, agent, store_digest(store), _state_folder(), outlives=outlives)
         case HttpSpec():
             from headway.runners.http import HttpRunner  # noqa: PLC0415 - an optional part
 
@@ -120,11 +149,27 @@ def build_spec_runner(
 
 
 def store_digest(url: str) -> str:
-    """A short name for a store, the same for all processes that use it; not even its password is told by it."""
-    return hashlib.sha256(without_password(url).encode()).hexdigest()[:12]
+    """A short name for a store, the same for all processes of a machine that use it.
+
+    A file may be named from any folder, and a password may change.
+    """
+    scheme, _, rest = url.partition("://")
+    named = f"sqlite:///{Path(rest[1:]).resolve()}" if scheme == "sqlite" else without_password(url)
+    return hashlib.sha256(named.encode()).hexdigest()[:12]
 
 
 gate_command = run_gate
+
+
+def give_callbacks(engine: Engine, settings: CallbackSettings) -> None:
+    """Let an engine take callbacks and deliver them, if there is a secret to sign them with (T-4)."""
+    if not settings.secret:
+        engine.set_callbacks(None, None)
+        return
+    from headway.channels.callback import CallbackChannel  # noqa: PLC0415 - most need none
+
+    channel = CallbackChannel(settings)
+    engine.set_callbacks(channel, channel.check)
 
 
 def run(main: Coroutine[object, object, Result]) -> Result:

@@ -54,7 +54,7 @@ class Node(World):
 
     async def begin(self) -> None:
         await self.store.open(self.hear)
-        self.node = await self.store.enlist(self.name, self.settings.lease)
+        self.node = await self.store.enlist(self.name, self.settings.lease, self.host)
         if isinstance(self.store, PostgresStore):
             async with asyncio.timeout(_HINT_WITHIN_S):
                 await self.store._hints.working.wait()
@@ -117,9 +117,10 @@ class Cluster:
         self._nodes: list[Node] = []
         self.clock = VirtualClock()
 
-    async def node(self, name: str) -> Node:
+    async def node(self, name: str, host: str = "", settings: Settings | None = None) -> Node:
         """A node that is open, enlisted and knows the others, as they know it."""
-        node = Node(self._make, self._settings, self.clock, name)
+        node = Node(self._make, settings or self._settings, self.clock, name)
+        node.host = host
         self._open.append(node)
         await node.begin()
         self._nodes.append(node)

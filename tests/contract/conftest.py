@@ -15,6 +15,8 @@ pytest.register_assert_rewrite(
     "tests.contract.timekeeper",
     "tests.contract.timetable_contract",
     "tests.contract.together_contract",
+    "tests.contract.reading_contract",
     "tests.contract.vault_contract",
+    "tests.contract.workers_contract",
     "tests.contract.world",
 )

@@ -12,6 +12,7 @@ from tests.contract.store_contract import StoreContract
 from tests.contract.timetable_contract import TimetableContract
 from tests.contract.together_contract import TogetherContract
 from tests.contract.vault_contract import VaultContract
+from tests.contract.workers_contract import WorkersContract
 from tests.contract.world import Maker, Suite, World, over_the_store
 
 
@@ -30,6 +31,10 @@ class TestMemoryTogether(_InMemory, TogetherContract):
 
 
 class TestMemoryVault(_InMemory, VaultContract):
+    pass
+
+
+class TestMemoryWorkers(_InMemory, WorkersContract):
     pass
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from headway.store.postgres import PostgresStore
+from tests.contract.adoption_contract import AdoptionContract
 from tests.contract.shared_contract import SharedStoreContract
 from tests.contract.shared_timetable_contract import SharedTimetableContract
 from tests.contract.together_contract import SharedTogetherContract
@@ -19,6 +20,10 @@ class _OnPostgres(Suite):
 
 
 class TestPostgresNodes(_OnPostgres, SharedStoreContract):
+    pass
+
+
+class TestPostgresAdoption(_OnPostgres, AdoptionContract):
     pass
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from headway.store.sqlite import SqliteStore
+from tests.contract.adoption_contract import AdoptionContract
 from tests.contract.shared_contract import SharedStoreContract
 from tests.contract.shared_timetable_contract import SharedTimetableContract
 from tests.contract.together_contract import SharedTogetherContract
@@ -29,6 +30,14 @@ class TestSqliteNodes(_OnSqlite, SharedStoreContract):
 
 
 class TestInlineSqliteNodes(TestSqliteNodes):
+    inline = True
+
+
+class TestSqliteAdoption(_OnSqlite, AdoptionContract):
+    pass
+
+
+class TestInlineSqliteAdoption(TestSqliteAdoption):
     inline = True
 
 

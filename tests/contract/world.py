@@ -135,6 +135,8 @@ class World:
         self.store = make(settings, clock)
         self.clock = clock
         self.name = name
+        self.host = ""
+        """The machine that it runs on."""
         self.node = 0
         self._numbers = 0
         self._tickets = 0
@@ -142,10 +144,11 @@ class World:
 
     async def begin(self) -> None:
         await self.store.open()
-        self.node = await self.store.enlist(self.name, LEASE)
+        self.node = await self.store.enlist(self.name, LEASE, self.host)
 
-    async def restart(self) -> None:
+    async def restart(self, host: str | None = None) -> None:
         """The process ends without a word, and the next one takes over what it left behind."""
+        self.host = self.host if host is None else host
         await self.store.close()
         self.store = self._make(self.settings, self.clock)
         await self.begin()
@@ -184,10 +187,10 @@ class World:
         """Act for this run under another grant than that of its admission."""
         self._grants[run.id] = granted
 
-    def start(self, run: Run, attempt: int = 1, slot: int = 0) -> Start:
+    def start(self, run: Run, attempt: int = 1, slot: int = 0, *, outlives: bool = False) -> Start:
         self._tickets += 1
         epoch = self._grants[run.id].epoch
-        return Start(run, self._tickets, attempt, epoch, self.clock.now(), slot)
+        return Start(run, self._tickets, attempt, epoch, self.clock.now(), slot, outlives)
 
     def finish(self, run: Run, outcome: Outcome = DONE, attempt: int = 1) -> Finish:
         return Finish(run, outcome, attempt, self._grants[run.id].epoch, self.clock.now())

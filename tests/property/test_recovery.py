@@ -45,7 +45,7 @@ def heir_of(kernel: Shadowed, dice: Random) -> Shadowed:
     heir.shadow = deepcopy(kernel.shadow)
     heir.shadow.bury()
     for name, agent in kernel.stage.floor.agents.items():
-        heir.set_agent(name, agent.settings, now)
+        heir.set_agent(name, without_pause(agent.settings), now)
     close(heir)
     holdings = heir.shadow.holdings(EPOCH)
     dice.shuffle(holdings)
@@ -62,6 +62,8 @@ def lived_on(kernel: Shadowed) -> Kernel:
     """
     twin = deepcopy(kernel)
     stage = twin.stage
+    for agent in stage.floor.agents.values():
+        agent.settings = without_pause(agent.settings)
     for live in stage.attempts.values():
         if live.cut not in FINAL_CUTS:
             live.cut = None
@@ -75,6 +77,11 @@ def lived_on(kernel: Shadowed) -> Kernel:
         options = live.session.memory.options
         live.width = twin._rules.resolve(live.run.queue, options, live.run.route).max_concurrent
     return twin
+
+
+def without_pause(settings: AgentSettings) -> AgentSettings:
+    """A successor resumes dead workers after a pause (W-3), which an owner that lives on has no reason for."""
+    return replaced(settings, resume_after=None)
 
 
 def close(kernel: Kernel) -> None:

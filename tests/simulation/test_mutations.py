@@ -19,7 +19,7 @@ from headway.core.alarms import Alarms
 from headway.core.floor import Floor
 from headway.core.kernel import Kernel
 from headway.core.lanes import Flow, Lane
-from headway.core.live import LiveRun
+from headway.core.live import BACKGROUND, Kind, LiveRun
 from headway.core.messages import Messages
 from headway.core.session import SessionQueue
 from headway.core.stage import Stage
@@ -31,6 +31,7 @@ from headway.model.time import Instant
 from headway.model.words import Cut, Rule
 from headway.testing import Finding, Invariant, simulate
 from headway.testing.simulation import invariants, telling
+from headway.testing.simulation.witness import Witness
 
 MOST_SEEDS = 200
 
@@ -147,7 +148,10 @@ def abandon_before_the_grace_is_over(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.TASK_LIMIT)
 def ignore_the_limit_of_tasks_in_flight(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Floor, "_kind_waits", lambda self, lane, kind: False)
+    def only_reserves(self: Floor, lane: Lane, kind: Kind) -> bool:
+        return bool(kind & BACKGROUND) and lane.background >= lane.width - lane.reserve
+
+    patch.setattr(Floor, "_kind_waits", only_reserves)
     patch.setattr(Floor, "_task_quota", lambda self, agent: 1000)
 
 
@@ -174,7 +178,7 @@ def last_in_first_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SessionQueue, "join", join)
 
 
-@mutation(Invariant.SESSION_ORDER)
+@mutation(Invariant.SESSION_ORDER, Invariant.IDLE_SLOT)
 def put_retried_runs_at_the_end(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SessionQueue, "rejoin", SessionQueue.join)
 
@@ -371,6 +375,17 @@ def say_that_the_lane_is_full(patch: pytest.MonkeyPatch) -> None:
 @mutation(Invariant.TWIN)
 def copy_a_kernel_without_its_alarms(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Alarms, "__deepcopy__", lambda self, memo: Alarms(), raising=False)
+
+
+@mutation(Invariant.TRANSITION)
+def resume_a_dead_worker_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(returning, "resumed_at", lambda live, now: None)
+
+
+@mutation(Invariant.RESUMING)
+def give_a_dead_worker_up_without_a_word(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(returning, "NoteExhausted", lambda run, attempt: NoteWait(run, 0, 0))
+    patch.setattr(Witness, "_note_wait", lambda self, action: None)
 
 
 @mutation(Invariant.CRASH)

@@ -18,7 +18,7 @@ CHUNKS = 20
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_rule_holds_in_random_histories(chunk: int) -> None:
-    """R-1 to R-5, L-1 to L-7, S-1 to S-9, F-1 to F-5, X-1 to X-8: see `Invariant` for each."""
+    """R-1 to R-5, L-1 to L-7, S-1 to S-9, F-1 to F-5, W-3, X-1 to X-8: see `Invariant` for each."""
     for seed in range(chunk, SEEDS, CHUNKS):
         simulate(seed)
 
@@ -48,7 +48,7 @@ def test_histories_reach_what_they_are_to_prove() -> None:
                         seen[word] = seen.get(word, 0) + 1
     expected = (
         "Start Finish Enqueue Merge CancelAttempt Abandon Steer Unsteer AskEstimate Remember "
-        "Release NoteWait NoteLate NoteHold queue_full rejected_busy stopped superseded "
+        "Release NoteWait NoteLate NoteHold NoteExhausted orphaned queue_full rejected_busy stopped superseded "
         "queue_dropped lane_cleared cleared stale merged draining error deadline_queued "
         "deadline_running timed_out refused preempted drained"
     )

@@ -1,12 +1,16 @@
 """The page of settings: every key of `headway.toml`, its variable, and the options that calls take."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from inspect import cleandoc
 
 import msgspec
 
 from headway.config.environment import OTHERS
-from headway.config.keys import KEYS, NAMED, SECTIONS, STORE_ALIAS, Key
+from headway.config.keys import KEYS, NAMED, OF_RUNNERS, SECTIONS, STORE_ALIAS, Key
+from headway.core.template import NAMES
 from headway.facade import AgentOptions
+from headway.model.runner import RUNNERS, RunnerSpec
 from headway.model.settings import (
     DEFAULT_LANES,
     LANE_ALIASES,
@@ -100,21 +104,36 @@ _OTHERS: Mapping[str, str] = {
     "HEADWAY_CONFIG": "the file to read",
     "HEADWAY_SERVER": "the server that commands talk to, such as `http://127.0.0.1:8787`",
     "HEADWAY_TOKEN": "what they show it",
+    "HEADWAY_MACHINE": "what this machine is called, where its own name changes with each start: workers that "
+    "outlived a node are found by it",
+    "HEADWAY_STATE": "the folder in which workers that outlive a node leave how they are",
     "HEADWAY_RUN_ID": "told to a command that runs: the run that it is",
     "HEADWAY_TRACE_ID": "likewise: its trace",
     "HEADWAY_JOB_ID": "likewise: the job that it is of",
     "HEADWAY_SESSION": "likewise: its session",
     "HEADWAY_ATTEMPT": "likewise: which attempt it is",
     "HEADWAY_FENCE": "likewise: its fencing token",
+    "HEADWAY_AGENT": "likewise: its agent",
 }
 
 _SECTION_INTROS: Mapping[str, str] = {
     "server": "Where `headway serve` listens, and what it lets in.",
     "log": "What a server writes down. `headway logs` reads the file.",
     "queue": "The queue of every session, unless its channel, the session itself or a message says otherwise.",
+    "callbacks": (
+        "How programs are told how their tasks ended (T-4): "
+        "[callbacks of tasks](../guides/delivery.md#callbacks-of-tasks). "
+        "Without a secret no task can ask for it."
+    ),
     "limits": "Limits for tasks (F-1). The first two hold over all nodes, the others on each node.",
     "node": "Everything else about a node.",
 }
+
+_RUNNERS = f"""\
+With `runner` an agent needs no code: it is a program, a pane of tmux, or an endpoint. An agent that code registers
+under the same name wins. Templates are filled in for each attempt with
+{", ".join(f"`{{{name}}}`" for name in sorted(NAMES))};
+`{{session_uuid}}` is always the same for one agent and session. A brace itself is written twice."""
 
 _QUEUE_WORDS: Mapping[type[Word], str] = {
     Mode: "What a message does while its session is busy",
@@ -145,11 +164,33 @@ def config_page() -> str:
     lines += _key_table(_with_meanings(NAMED["channels"].values(), QueueSettings), fixed=False)
     lines += ["", "## `[agents.<name>]`", ""]
     lines += ["What an agent has unless the code that registers it says otherwise.", ""]
-    lines += _key_table(_with_meanings(NAMED["agents"].values(), AgentOptions), fixed=False)
+    agents = [key for key in NAMED["agents"].values() if key.name not in OF_RUNNERS]
+    lines += _key_table(_with_meanings(agents, AgentOptions), fixed=False)
+    lines += _runner_lines()
     lines += ["", "## Environment", "", _ENVIRONMENT, "", *_other_variables()]
     lines += ["", *option_lines(), "", "## Words", "", "The closed lists that settings use.", ""]
     lines += word_table(_QUEUE_WORDS)
     return "\n".join(lines) + "\n"
+
+
+def _runner_lines() -> list[str]:
+    """How agents are run that are no functions: a table for each kind of runner."""
+    lines = ["", "### Agents that are no functions", "", _RUNNERS]
+    for name, spec in RUNNERS.items():
+        keys = [
+            replace(NAMED["agents"][field], default=_default(spec, field))
+            for field in spec.__struct_fields__
+        ]
+        lines += ["", f'#### `runner = "{name}"`', "", cleandoc(spec.__doc__ or ""), ""]
+        lines += _key_table(_with_meanings(keys, spec), fixed=False)
+    return lines
+
+
+def _default(spec: type[RunnerSpec], name: str) -> object:
+    (field,) = (one for one in msgspec.structs.fields(spec) if one.name == name)
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
 
 
 def _lane_lines() -> list[str]:

@@ -57,6 +57,7 @@ MEANINGS: Mapping[str, str] = {
     "AgentOptions.timeout": "The bound on each of its attempts.",
     "AgentOptions.max_attempts": "Attempts in all, where crashes or drains cut some. Errors: see `retries`.",
     "AgentOptions.retries": "How often an attempt that failed or took too long is tried again.",
+    "AgentOptions.resume_after": "When its worker died, the next try is so long after the last one, or later.",
     "SubmitOptions.session": "Runs of one session keep their order. Without it: from the route, else its own.",
     "SubmitOptions.source": "What the run is; tasks have limits and a deadline.",
     "SubmitOptions.lane": "The lane it counts in; an unknown name means `main`.",
@@ -81,6 +82,8 @@ MEANINGS: Mapping[str, str] = {
     "SubmitOptions.trace_id": "Handed to the agent as `turn.trace_id`.",
     "SubmitOptions.task": "What a program asks for beside or instead of a text; the source is then `task`.",
     "SubmitOptions.traceparent": "The span of whoever asks (W3C Trace Context); spans of the run continue it.",
+    "SubmitOptions.resumes": "The run whose agent session it goes on with; `hw.resume` says it.",
+    "SubmitOptions.callback": "The address that is told, by a signed notice, how a task ended.",
     "SubmitOptions.idempotency_key": "A second submission with the same key gives the first run.",
     "SubmitOptions.on_repeat": (
         "What a repeated key gives if the first run did not succeed: its outcome, or another try."

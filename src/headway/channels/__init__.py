@@ -6,8 +6,10 @@ raises, and the same delivery, of the same id, comes again.
 """
 
 from headway.channels.log import LogChannel
+from headway.channels.posting import WebhookFailed
+from headway.channels.signing import sign, verify_signature
 from headway.channels.terminal import TerminalChannel
-from headway.channels.webhook import WebhookChannel, WebhookFailed, sign, verify_signature
+from headway.channels.webhook import WebhookChannel
 
 __all__ = [
     "LogChannel",

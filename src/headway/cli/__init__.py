@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.attach import attach
 from headway.cli.bench.command import bench
 from headway.cli.chat.command import chat
 from headway.cli.config import config
@@ -21,6 +22,7 @@ from headway.cli.heartbeat import heartbeat
 from headway.cli.jobs import jobs
 from headway.cli.lanes import lanes
 from headway.cli.logs import logs
+from headway.cli.machine import machine
 from headway.cli.nodes import nodes
 from headway.cli.outbox import outbox
 from headway.cli.run import run
@@ -33,6 +35,7 @@ from headway.cli.tasks import tasks
 from headway.cli.tokens import tokens
 from headway.cli.top.command import top
 from headway.cli.worker.command import worker
+from headway.cli.workers import workers
 
 app = typer.Typer(
     name="headway",
@@ -59,6 +62,9 @@ app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(events)
 app.add_typer(lanes, rich_help_panel=_SEE)
 app.add_typer(sessions, rich_help_panel=_SEE)
 app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(nodes)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(workers)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(machine)
+app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(attach)
 app.add_typer(outbox, rich_help_panel=_SEE)
 app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(health)
 app.command(rich_help_panel=_SEE, epilog=EXIT_CODES)(reload)

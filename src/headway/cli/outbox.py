@@ -77,7 +77,6 @@ def retry_letter(
 
 def letters_table(letters: "Sequence[LetterAnswer]", now: "Instant") -> str:
     from headway.cli.answers import LONGEST_CELL, one_line
-    from headway.cli.runs.telling import route_text
     from headway.cli.tables import table
     from headway.cli.times import ago
 
@@ -87,12 +86,40 @@ def letters_table(letters: "Sequence[LetterAnswer]", now: "Instant") -> str:
     rows = [
         (
             letter.id,
-            route_text(letter.route),
+            _to(letter),
             ago(letter.first_at, now),
             str(letter.tries),
             one_line(letter.error, LONGEST_CELL),
-            one_line(letter.text, LONGEST_CELL),
+            one_line(_said(letter), LONGEST_CELL),
         )
         for letter in letters
     ]
     return table(head, rows)
+
+
+def _to(letter: "LetterAnswer") -> str:
+    """Where it goes; of a callback, its address."""
+    from headway.cli.answers import one_line
+    from headway.cli.runs.telling import route_text
+    from headway.core.callback_url import CALLBACK
+
+    return (
+        one_line(letter.route.to) if letter.route.channel == CALLBACK else route_text(letter.route)
+    )
+
+
+def _said(letter: "LetterAnswer") -> str:
+    """What it says; of a callback, how the task ended instead of the JSON that says so."""
+    import msgspec
+
+    from headway.core.callback_url import CALLBACK
+
+    if letter.route.channel != CALLBACK:
+        return letter.text
+    try:
+        notice = msgspec.json.decode(letter.text, type=dict[str, object])
+    except msgspec.DecodeError:
+        return letter.text
+    how = "/".join(str(part) for part in (notice.get("state"), notice.get("reason")) if part)
+    what = notice.get("error") or notice.get("text") or ""
+    return f"{how}: {what}" if what else how

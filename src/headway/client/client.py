@@ -17,6 +17,7 @@ from headway.client.server import ServerSide
 from headway.client.sessions import Sessions
 from headway.client.streams import Heard, follow
 from headway.client.tasks import Tasks
+from headway.client.workers import Workers
 from headway.model.server import ServerSettings
 from headway.wire.events import EventQuery
 from headway.wire.messages import MessageAnswer, MessageRequest
@@ -43,6 +44,7 @@ class Client:
         self.jobs = Jobs(self._line)
         self.heartbeats = Heartbeats(self._line)
         self.outbox = Outbox(self._line)
+        self.workers = Workers(self._line)
         self.server = ServerSide(self._line)
 
     @property

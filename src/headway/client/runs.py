@@ -11,7 +11,7 @@ from headway.client.line import Line
 from headway.client.streams import Heard, listen
 from headway.model.errors import Unavailable
 from headway.wire.output import AttemptBegun, AttemptOver, OutputPiece, RunOver
-from headway.wire.runs import RunAnswer, RunPage, RunPath, RunsQuery, WhyAnswer
+from headway.wire.runs import RunAnswer, RunPage, RunPath, RunsQuery, TreeAnswer, WhyAnswer
 
 News: TypeAlias = AttemptBegun | OutputPiece | AttemptOver | RunOver
 """What comes while a run is watched."""
@@ -44,6 +44,16 @@ class Runs:
     async def why(self, run_id: str) -> WhyAnswer:
         """Why it waits (X-1)."""
         return await self._line.ask("GET", "/runs/{runId}/why", WhyAnswer, RunPath(run_id=run_id))
+
+    async def tree(self, run_id: str) -> TreeAnswer:
+        """It and all that it started."""
+        path = RunPath(run_id=run_id)
+        return await self._line.ask("GET", "/runs/{runId}/tree", TreeAnswer, path)
+
+    async def resume(self, run_id: str) -> RunAnswer:
+        """Go on with the agent session of a run whose worker died (W-3); the answer is the new run."""
+        path = RunPath(run_id=run_id)
+        return await self._line.ask("POST", "/runs/{runId}/resume", RunAnswer, path)
 
     async def watch(self, run_id: str) -> AsyncGenerator[News, None]:
         """What it emits, and at last how it ended. A connection that breaks is made anew.

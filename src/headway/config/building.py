@@ -16,6 +16,7 @@ from headway.model.settings import (
     DEFAULT_LANES,
     AgentSettings,
     Budget,
+    CallbackSettings,
     LaneSettings,
     Limits,
     QueueSettings,
@@ -38,6 +39,7 @@ def settings_of(said: Mapping[KeyPath, Said]) -> tuple[Settings, list[InvalidInp
         lanes=MappingProxyType(lanes),
         queue=_section(said, "queue", QueueSettings),
         limits=_section(said, "limits", Limits),
+        callbacks=_section(said, "callbacks", CallbackSettings),
         channels=MappingProxyType(
             {name: QueueOptions(**said) for name, said in _things(said, "channels").items()}  # type: ignore[arg-type]
         ),

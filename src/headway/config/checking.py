@@ -1,5 +1,6 @@
 """Settings that were made in code, checked as strictly as those that were written in a file."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import msgspec
@@ -15,15 +16,7 @@ def check_settings(settings: object) -> Settings:
     if not isinstance(settings, Settings):
         raise InvalidInput("settings", settings, "a headway.Settings")
     try:
-        plain = msgspec.to_builtins(
-            msgspec.structs.replace(
-                settings,
-                lanes=dict(settings.lanes),
-                channels=dict(settings.channels),
-                agents=dict(settings.agents),
-                runners=dict(settings.runners),
-            )
-        )
+        plain = msgspec.to_builtins(settings, enc_hook=_plain)
         checked = msgspec.convert(plain, Settings)
     except (msgspec.ValidationError, TypeError, ValueError, AttributeError) as wrong:
         what, _, where = str(wrong).partition(" - at `$")
@@ -38,6 +31,13 @@ def check_settings(settings: object) -> Settings:
         agents=MappingProxyType(dict(checked.agents)),
         runners=MappingProxyType(dict(checked.runners)),
     )
+
+
+def _plain(value: object) -> object:
+    """Mappings that cannot be changed are no builtins."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a setting")
 
 
 def lane_settings(field: str, value: object) -> LaneSettings:

@@ -25,10 +25,10 @@ CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 OTHERS = frozenset(
     {
         CONFIG_VARIABLE,
-        *(f"{PREFIX}{name}" for name in ("SERVER", "TOKEN")),
+        *(f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "MACHINE", "STATE")),
         *(
             f"{PREFIX}{name}"
-            for name in ("RUN_ID", "TRACE_ID", "JOB_ID", "SESSION", "ATTEMPT", "FENCE")
+            for name in ("RUN_ID", "TRACE_ID", "JOB_ID", "SESSION", "ATTEMPT", "FENCE", "AGENT")
         ),
     }
 )

@@ -12,7 +12,17 @@ from typing import get_type_hints
 import msgspec
 
 from headway.config.checking import MAX_WIDTH
-from headway.config.kinds import Kind, choice, duration, kind_of, text, whole_number, zone
+from headway.config.kinds import (
+    Kind,
+    arguments,
+    choice,
+    duration,
+    kind_of,
+    secret,
+    text,
+    whole_number,
+    zone,
+)
 from headway.model.run import QueueOptions
 from headway.model.runner import RUNNERS
 from headway.model.server import LogSettings, ServerSettings
@@ -20,13 +30,14 @@ from headway.model.settings import (
     MAX_NAME,
     AgentSettings,
     Budget,
+    CallbackSettings,
     LaneSettings,
     Limits,
     QueueSettings,
     Settings,
 )
 from headway.model.text import is_whole
-from headway.model.time import MILLISECOND
+from headway.model.time import MILLISECOND, SECOND
 
 PREFIX = "HEADWAY_"
 LANE_PREFIX = f"{PREFIX}LANE_"
@@ -37,6 +48,7 @@ OF_RUNNERS = frozenset(
     {RUNNER, *(name for spec in RUNNERS.values() for name in spec.__struct_fields__)}
 )
 """Keys of agents that say how they are run."""
+ARGUMENTS = frozenset({"command", "resume"})
 A_NAME = f"a text of 1 to {MAX_NAME} characters"
 """What lanes, channels and agents can be called."""
 
@@ -55,13 +67,15 @@ _KINDS = {
     "node.poll_every": _OFTEN,
     "node.prune_every": _OFTEN,
     "server.send_within": _OFTEN,
+    "callbacks.secret": secret(),
+    "callbacks.timeout": duration(MILLISECOND, 15 * SECOND),
     **{f"limits.{name}": whole_number(0, MAX_WIDTH) for name in Limits.__struct_fields__},
 }
 _ELSEWHERE = frozenset(
     {"lanes", "queue", "channels", "agents", "runners", "limits", "callbacks", "log", "budget"}
 )
 """Fields that are sections of their own, or spread over their owner's."""
-_LIVE = frozenset({"lanes", "queue", "limits", "channels", "agents"})
+_LIVE = frozenset({"lanes", "queue", "limits", "callbacks", "channels", "agents"})
 _LEVEL = "log.level"
 """The one thing about the log that a reload applies."""
 LIVE_OF_NODE = frozenset(
@@ -135,7 +149,7 @@ def _named(section: str, *owners: type[msgspec.Struct]) -> Mapping[str, Key]:
 def _runner_keys() -> dict[str, Key]:
     """What can be said about runners: a key may be of several of them, and means the same in each."""
     return {
-        name: replace(key, live=False)
+        name: replace(key, live=False, kind=arguments() if name in ARGUMENTS else key.kind)
         for owner in RUNNERS.values()
         for name, key in _named("agents", owner).items()
     }
@@ -155,6 +169,7 @@ SECTIONS: Mapping[str, type[msgspec.Struct]] = MappingProxyType(
         "log": LogSettings,
         "queue": QueueSettings,
         "limits": Limits,
+        "callbacks": CallbackSettings,
         "node": Settings,
     }
 )

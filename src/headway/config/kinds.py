@@ -62,14 +62,16 @@ def part() -> Kind:
     return Kind(allowed, read, _decimal, _plain)
 
 
-def duration(shortest: Span = 0) -> Kind:
+def duration(shortest: Span = 0, longest: Span | None = None) -> Kind:
     allowed = "a duration such as 500ms, 30s, 10m, 1.5h, 1d or 1h30m"
     if shortest:
         allowed += f", at least {span_text(shortest)}"
+    if longest is not None:
+        allowed += f", at most {span_text(longest)}"
 
     def read(value: object, field: str) -> object:
         length = span(value, field)
-        if length < shortest:
+        if length < shortest or (longest is not None and length > longest):
             raise InvalidInput(field, value, allowed)
         return length
 
@@ -96,6 +98,32 @@ def text(allowed: str = "a text", *, may_be_empty: bool = False) -> Kind:
         return value
 
     return Kind(allowed, read, str, _plain, empty_is_unset=True)
+
+
+def secret() -> Kind:
+    """A text that is never shown, not even where it is wrong."""
+    allowed = "a text that only those know whom it concerns"
+
+    def read(value: object, field: str) -> object:
+        if not isinstance(value, str) or len(value) > _LONGEST or "\0" in value:
+            raise InvalidInput(field, "…", allowed)
+        return value
+
+    return Kind(allowed, read, str, lambda value: "***" if value else "", empty_is_unset=True)
+
+
+def arguments() -> Kind:
+    """A program and its arguments, of which some may be empty."""
+    allowed = 'a list of a program and its arguments, such as ["claude", "-p", "{text}"]'
+
+    def read(value: object, field: str) -> object:
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise InvalidInput(field, value, allowed)
+        if not value or not value[0] or not all(_is_text(item) for item in value):
+            raise InvalidInput(field, value, allowed)
+        return tuple(value)
+
+    return Kind(allowed, read, _items, _list)
 
 
 def texts() -> Kind:

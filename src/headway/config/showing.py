@@ -43,6 +43,7 @@ def _all(config: Config) -> Iterator[Shown]:
         "log": config.server.log,
         "queue": config.settings.queue,
         "limits": config.settings.limits,
+        "callbacks": config.settings.callbacks,
         "node": config.settings,
     }
     for key in KEYS.values():

@@ -243,6 +243,20 @@ class Floor:
         live.lane.in_use -= 1
         live.lane.background -= live.kind & BACKGROUND
 
+    def take_up(self, live: LiveRun) -> None:
+        """A run that goes on already holds a slot, free or not. No budget pays for it a second time."""
+        lane, agent, kind = live.lane, live.agent, live.kind
+        lane.in_use += 1
+        agent.inflight += 1
+        agent.place = (agent.inflight // agent.weight, agent.strides, agent.served)
+        if kind & BACKGROUND:
+            lane.background += 1
+        if kind & YIELDING:
+            lane.preemptible.append(live)
+        if kind & TASK:
+            self.tasks += 1
+            agent.tasks += 1
+
     def replace(self, claimed: LiveRun, by: LiveRun) -> None:
         """A claimed run became part of another, which holds its slot now."""
         if claimed in claimed.lane.preemptible:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headway.core import schedule as schedules
-from headway.core.request import check_text, name_text
+from headway.core.request import check_channel, check_text, name_text
 from headway.core.spoken import read_time
 from headway.model.errors import InvalidInput, UnknownOption
 from headway.model.payload import Ask, Execute, Gate, Payload, Say
@@ -147,6 +147,7 @@ def read_route(value: object, field: str = "deliver") -> Route:
     if not isinstance(value, Mapping):
         raise InvalidInput(field, value, "a route, such as {'channel': 'telegram', 'to': '42'}")
     known(value, _ROUTE_KEYS, field)
+    check_channel(str(value.get("channel")), f"{field}.channel")
     return Route(
         _storable(name_text(value.get("channel"), f"{field}.channel"), f"{field}.channel"),
         _line(value.get("account", ""), f"{field}.account"),

@@ -386,6 +386,13 @@ class Kernel:
         stage.floor.unpark(agent)
         stage.fill_all()
 
+    def set_outliving(self, name: AgentName, on: bool) -> None:
+        """Whether attempts of this agent go on outside this process, whatever becomes of it (W-2)."""
+        if on:
+            self.stage.outliving.add(name)
+        else:
+            self.stage.outliving.discard(name)
+
     def set_shared(self) -> None:
         """Other nodes may have agents that this one has not: only those set as `here` start here."""
         self.stage.here = set()

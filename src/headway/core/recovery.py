@@ -2,18 +2,21 @@
 
 Whoever owned it before has decided about some of its runs; the others only came in. The first are put back where
 they stood, the rest is taken in as it would have been then, in the order of its numbers, and orders among them.
+A run whose worker outlived its node and was found goes on before all that: it never stopped (W-2).
 """
 
 from collections import deque
 from collections.abc import Iterable
 from operator import attrgetter
 
-from headway.core.actions import Finish, Respond
+from headway.core.actions import Finish, NoteExhausted, Respond
 from headway.core.bells import WindowClosed
 from headway.core.debounce import Buffer, buffer_key
 from headway.core.endings import FINAL_CUTS, cut_outcome, orphaned, past_deadline
+from headway.core.lifecycle import advance
 from headway.core.live import LiveRun
 from headway.core.messages import Messages
+from headway.core.returning import resumed_at
 from headway.core.session import QueueRules, SessionQueue
 from headway.core.stage import Stage
 from headway.core.stopping import Stopping
@@ -72,6 +75,7 @@ class Recovery:
             elif place.standing is not None and place.standing.held in _OUTSIDE:
                 outside.append(place)
             elif not holding.orders and _is_exhausted(place):
+                self._give_up(place.run, place.attempt)
                 self._end(place, session, orphaned())
             else:
                 lined.append(place)
@@ -79,19 +83,29 @@ class Recovery:
             live = self._put_in_line(place, session)
             if _is_exhausted(place):
                 exhausted.append(live)
+            elif place.adopted:
+                self._go_on(live, place)
+            elif place.orphaned:
+                self._space_out(live)
         pauses = self._put_outside(outside, session)
         self._restore_quiet(holding.places, session)
         responds = self._take_rest(session, _in_order(new, holding.orders), pauses)
         session.returning = None
         for live in exhausted:
             if live.run.id in self._stage.runs:
+                self._give_up(live.run, live.attempt)
                 self._stage.drop_out(live)
                 self._stage.finish(live, orphaned())
         return responds
 
     def _is_over(self, place: Place, session: SessionQueue) -> bool:
-        """Whether the run has ended already, though its end was never stored."""
+        """Whether the run has ended already, though its end was never stored.
+
+        One whose worker still lives ends with that, not before (S-3): it is cut as soon as it goes on.
+        """
         deadline_at = place.run.deadline_at
+        if place.adopted:
+            return False
         if place.orphaned and place.cut in FINAL_CUTS:
             assert place.cut is not None
             self._end(place, session, cut_outcome(place.cut))
@@ -106,7 +120,7 @@ class Recovery:
     def _put_in_line(self, place: Place, session: SessionQueue) -> LiveRun:
         stage = self._stage
         standing = _standing_of(place)
-        retries_later = standing.held is Rule.RETRY
+        retries_later = standing.held is Rule.RETRY and not place.adopted
         live = self._admit(place, session, State.PENDING if retries_later else State.QUEUED)
         if place.standing is None and place.run.source is Source.MESSAGE:
             collects = self._settings(place.run, session).mode is Mode.COLLECT
@@ -119,6 +133,28 @@ class Recovery:
             assert standing.until is not None
             stage.hold(live, Rule.RETRY, standing.until)
         return live
+
+    def _go_on(self, live: LiveRun, place: Place) -> None:
+        """Its worker is there. What its node had asked it for, it is asked for again."""
+        self._stage.go_on(live)
+        if place.cut in FINAL_CUTS and live.cut is None:
+            assert place.cut is not None
+            self._stage.cut(live, place.cut)
+
+    def _space_out(self, live: LiveRun) -> None:
+        """A dead worker's own session is resumed after a pause (W-3)."""
+        if live.held is not None:
+            return
+        until = resumed_at(live, self._stage.now)
+        if until is not None:
+            live.state = advance(live.state, State.PENDING)
+            self._stage.hold(live, Rule.RETRY, until)
+            self._stage.note_place(live)
+
+    def _give_up(self, run: Run, attempt: int) -> None:
+        """One event says that a dead worker's session is not resumed any more (W-3)."""
+        if self._stage.floor.agent(run.agent).settings.resume_after is not None:
+            self._stage.actions.append(NoteExhausted(run, attempt))
 
     def _admit(self, place: Place, session: SessionQueue, state: State) -> LiveRun:
         run, standing = place.run, _standing_of(place)
@@ -275,7 +311,8 @@ def _was_collected(place: Place) -> bool:
 
 
 def _is_exhausted(place: Place) -> bool:
-    return place.orphaned and place.attempt >= place.run.max_attempts
+    over = place.attempt >= place.run.max_attempts
+    return place.orphaned and over and not place.adopted
 
 
 def _decided_up_to(places: Iterable[Place]) -> int:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, TypedDict, TypeVar
 
 import msgspec
 
+from headway.core.callback_url import CALLBACK, check_callback_url
 from headway.core.nesting import MAX_LEVELS, nests_too_deep
 from headway.core.session_key import session_key
 from headway.model.errors import InvalidInput, UnknownOption
@@ -74,6 +75,8 @@ class SubmitOptions(TypedDict, total=False):
     on_repeat: Literal["replay", "retry"]
     task: Task | Mapping[str, object]
     traceparent: str
+    callback: str
+    resumes: str
 
 
 QUEUE_OPTIONS = frozenset({"mode", "cap", "drop", "debounce", "steer_fallback", "max_concurrent"})
@@ -150,6 +153,9 @@ class Composer:
         assert isinstance(source, Source)
         if parent is not None and source is not Source.DELEGATION:
             raise InvalidInput("source", source, f"{Source.DELEGATION}: a turn asked for this run")
+        if "callback" in said and source is not Source.TASK:
+            allowed = f"left out: only a {Source.TASK} calls back; replies to others go to channels"
+            raise InvalidInput("callback", "…", allowed)
         route = said.get("route")
         plain = self._plain(source, route)
         said.pop("on_repeat", None)
@@ -367,11 +373,21 @@ def _kind(kind: type[Parsed]) -> Callable[[object, str], Parsed]:
     return check
 
 
+def check_channel(channel: str, field: str) -> str:
+    """Nobody but Headway speaks on the channel of callbacks: what is sent there is signed as its own (T-4)."""
+    if channel == CALLBACK:
+        raise InvalidInput(
+            field, channel, "another channel: the callbacks of tasks are Headway's own"
+        )
+    return channel
+
+
 def _route(value: object, field: str) -> Route:
     if not isinstance(value, Route) or not all(
         map(_is_text, (value.channel, value.account, value.peer, value.thread))
     ):
         raise InvalidInput(field, value, "a Route of texts")
+    check_channel(value.channel, field)
     return value
 
 
@@ -466,6 +482,8 @@ _CHECKS: Mapping[str, Callable[[object, str], object]] = {
     "on_repeat": _one_of("replay", "retry"),
     "task": _task,
     "traceparent": _optional_text,
+    "callback": check_callback_url,
+    "resumes": name_text,
 }
 
 AGENT_CHECKS: Mapping[str, Callable[[object, str], object]] = {

@@ -101,6 +101,8 @@ class Stage:
         """Sub-runs that a slot could be lent to, but their agent is held back just now."""
         self.here: set[AgentName] | None = None
         """The agents that have a runner on this node. None: all have."""
+        self.outliving: set[AgentName] = set()
+        """Those whose attempts go on outside this process, and may outlive it (W-2)."""
         self.untold: set[int] = set()
         """Tickets of attempts that shall end and have not been told yet, where that may take long."""
         self.foreign: set[SessionKey] = set()
@@ -386,9 +388,44 @@ class Stage:
         self.attempts[ticket] = live
         if not live.plain or session.memory is not BLANK or self.estimating:
             self._start_special(live)
-        self.actions.append(Start(live.run, ticket, live.attempt, session.epoch, now, slot))
+        outlives = live.run.agent in self.outliving
+        self.actions.append(
+            Start(live.run, ticket, live.attempt, session.epoch, now, slot, outlives)
+        )
         if session.waiting:
             self._post_next(session, live.lane)
+
+    def go_on(self, live: LiveRun) -> None:
+        """Its worker outlived its node: the same attempt goes on, whether its lane has room or not (W-2)."""
+        session, run = live.session, live.run
+        session.waiting.remove(live)
+        self.floor.take_up(live)
+        live.plain = False
+        live.state = advance(advance(live.state, _ASSIGNED), _RUNNING)
+        ticket = live.ticket = self._tickets = self._tickets + 1
+        live.slot = session.free_slot()
+        session.running.append(live)
+        session.estimate = Estimate.UNKNOWN
+        self.attempts[ticket] = live
+        if live.kind & TASK:
+            self.waiting_tasks -= 1
+            live.agent.waiting_tasks -= 1
+        if run.timeout is not None:
+            live.alarm = self.alarms.set(live.started_at + run.timeout, TimeoutPassed(live))
+        self.actions.append(
+            Start(
+                run,
+                ticket,
+                live.attempt,
+                session.epoch,
+                live.started_at,
+                live.slot,
+                outlives=True,
+                adopts=True,
+            )
+        )
+        if self.suspended or self.closing:
+            self.cut(live, Cut.LOST if self.suspended else Cut.DRAINED)
 
     def _post_next(self, session: SessionQueue, lane: Lane) -> None:
         """The session may start another one at the same time, perhaps in another lane."""

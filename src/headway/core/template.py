@@ -1,14 +1,18 @@
 """Templates: texts with places such as `{text}` that are filled in for each attempt.
 
 `{{` and `}}` stand for the braces themselves. Nothing of what is filled in is looked at again.
+
+What is filled in comes from whoever asks, and may be anything. In an address it can change nothing but its own
+place: neither the host nor the path around it.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from urllib.parse import quote, unquote
 
 import msgspec
 
-from headway.model.errors import InvalidInput, UnknownName
+from headway.model.errors import HeadwayError, InvalidInput, UnknownName
 from headway.model.outcome import Json
 
 NAMES = frozenset(
@@ -32,6 +36,21 @@ NAMES = frozenset(
 """What every runner can fill in. `session_uuid` is a UUID that is always the same for one agent and session."""
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_ADDRESS = re.compile(r"(https?://[^/?#]*)([^?#]*)(.*)", re.DOTALL)
+"""Up to the path, the path, and the rest."""
+_IN_A_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
+"""Without dots: they would lead to another domain."""
+_DOTS = frozenset({".", ".."})
+
+
+class Unfillable(HeadwayError):
+    """A value that cannot stand at its place in an address."""
+
+    code = "unfillable"
+
+    def __init__(self, name: str, where: str) -> None:
+        self.name = name
+        super().__init__(f"{name} cannot stand in the {where} of an address")
 
 
 def check_template(text: str, field: str, names: Collection[str] = NAMES) -> str:
@@ -42,6 +61,11 @@ def check_template(text: str, field: str, names: Collection[str] = NAMES) -> str
         if found[1] is not None and found[1] not in names:
             raise UnknownName(field, found[1], names)
     return text
+
+
+def places(text: str) -> frozenset[str]:
+    """The names of all places in a template."""
+    return frozenset(found[1] for found in _PLACE.finditer(text) if found[1] is not None)
 
 
 def check_json(template: Json, field: str, names: Collection[str] = NAMES) -> Json:
@@ -59,13 +83,26 @@ def check_json(template: Json, field: str, names: Collection[str] = NAMES) -> Js
 
 def fill(text: str, values: Mapping[str, Json]) -> str:
     """The text with all places filled in."""
+    return _filled(text, lambda name: _said(values[name]))
 
-    def put(found: "re.Match[str]") -> str:
-        if found[1] is None:
-            return found[0][0]
-        return _said(values[found[1]])
 
-    return _PLACE.sub(put, text)
+def fill_url(url: str, values: Mapping[str, Json]) -> str:
+    """An address with all places filled in, each as one piece, whatever it holds.
+
+    Raises `Unfillable` where that cannot be: in a host only letters, digits, `-` and `_` can stand, and a step
+    of a path that is `.` or `..` leads elsewhere, however it is written.
+    """
+    parts = _ADDRESS.fullmatch(url)
+    if parts is None:
+        raise InvalidInput("url", url, "an address that begins with http:// or https://")
+    host = _filled(parts[1], lambda name: _in_a_host(name, _said(values[name])))
+    rest = _filled(parts[3], lambda name: quoted(_said(values[name])))
+    return f"{host}{_path(parts[2], values)}{rest}"
+
+
+def quoted(value: str) -> str:
+    """A value as one piece of an address."""
+    return quote(value, safe="")
 
 
 def fill_json(template: Json, values: Mapping[str, Json]) -> Json:
@@ -80,6 +117,27 @@ def fill_json(template: Json, values: Mapping[str, Json]) -> Json:
     if isinstance(template, list):
         return [fill_json(value, values) for value in template]
     return template
+
+
+def _filled(text: str, value_of: Callable[[str], str]) -> str:
+    """`{{` and `}}` become one brace; other braces are places."""
+    return _PLACE.sub(lambda found: found[0][0] if found[1] is None else value_of(found[1]), text)
+
+
+def _in_a_host(name: str, value: str) -> str:
+    if _IN_A_HOST.fullmatch(value) is None:
+        raise Unfillable(name, "host")
+    return value
+
+
+def _path(template: str, values: Mapping[str, Json]) -> str:
+    steps = []
+    for step in template.split("/"):
+        filled = _filled(step, lambda name: quoted(_said(values[name])))
+        if unquote(filled) in _DOTS and places(step):
+            raise Unfillable(", ".join(sorted(places(step))), "path")
+        steps.append(filled)
+    return "/".join(steps)
 
 
 def _said(value: Json) -> str:

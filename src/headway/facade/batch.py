@@ -17,7 +17,9 @@ async def submit_all(
         raise UnknownName("agent", agent, engine.agents)
     if atomic:
         return await engine.ask_together(agent, requests)
-    asked = [_ask(engine, agent, request, index) for index, request in enumerate(requests)]
+    # Before any is taken: else one whose host takes long to be looked up would lose its place among the others.
+    wrong = await engine.check_callbacks(requests)
+    asked = [_ask(engine, agent, request, index, wrong) for index, request in enumerate(requests)]
     return tuple(await asyncio.gather(*asked))
 
 
@@ -29,12 +31,18 @@ def _check(requests: object) -> None:
 
 
 async def _ask(
-    engine: Engine, agent: str, request: Mapping[str, object], index: int
+    engine: Engine,
+    agent: str,
+    request: Mapping[str, object],
+    index: int,
+    wrong_callbacks: Mapping[str, InvalidInput],
 ) -> Handle | HeadwayError:
     options = dict(request)
     text = options.pop("text", "")
     try:
-        asked = engine.ask(agent, text, options)  # type: ignore[arg-type]  # checked there
+        if (wrong := wrong_callbacks.get(str(options.get("callback")))) is not None:
+            raise InvalidInput(wrong.field, wrong.value, wrong.allowed)
+        asked = engine.ask(agent, text, options, checked=True)  # type: ignore[arg-type]  # checked there
         return asked if isinstance(asked, Handle) else await asked
     except InvalidInput as wrong:
         return inside(wrong, f"tasks[{index}]")

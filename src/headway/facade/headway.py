@@ -19,7 +19,7 @@ from headway.core.request import (
     whole_number,
 )
 from headway.core.schedule import zone_name
-from headway.facade import batch, chat, reloading
+from headway.facade import batch, chat, family, reloading, workers
 from headway.facade.options import (
     LimitChoices,
     QueueChoices,
@@ -38,9 +38,27 @@ from headway.model.run import QueueOptions, Route
 from headway.model.settings import LaneSettings, Settings
 from headway.model.text import is_whole
 from headway.model.time import instant_of, span
-from headway.model.views import LaneView, NodeView, Reloaded, RunView, SessionView, Stats, Why
-from headway.model.words import Source, State
-from headway.ports import Clock, LetterPage, LetterQuery, RunPage, RunQuery
+from headway.model.views import (
+    LaneView,
+    NodeView,
+    Reloaded,
+    RunTree,
+    RunView,
+    SessionView,
+    Stats,
+    Why,
+)
+from headway.model.words import Source, State, WorkerState
+from headway.model.worker import Beat, Snapshot, Worker
+from headway.ports import (
+    Clock,
+    LetterPage,
+    LetterQuery,
+    RunPage,
+    RunQuery,
+    SnapshotPage,
+    WorkerPage,
+)
 from headway.runtime.bus import Listener
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
@@ -207,6 +225,11 @@ class Headway(Registering):
         `atomic` all are taken or none: then the first error is raised (T-5).
         """
         return await batch.submit_all(self.engine, agent, requests, atomic=atomic)
+
+    async def resume(self, run: str | Handle) -> Handle:
+        """Go on with the agent session of a run whose worker died too often: a new run with a new budget (W-3)."""
+        old, options = await family.resumption(self.engine, run_id(run))
+        return await self.submit(old.agent, old.text, **options)
 
     async def cancel(self, run: str | Handle) -> Stopped:
         """Cancel one run and all that it started."""
@@ -377,6 +400,38 @@ class Headway(Registering):
         """All nodes that share this store, also those that have ended."""
         return tuple(await self.engine.nodes())
 
+    async def workers(
+        self,
+        *,
+        agent: str | None = None,
+        host: str | None = None,
+        state: WorkerState | str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> WorkerPage:
+        """Workers of all nodes as they were last seen, the latest first; without a state those that live (D-8)."""
+        return await workers.list_workers(
+            self.engine, agent=agent, host=host, state=state, limit=limit, cursor=cursor
+        )
+
+    async def worker(self, worker: str) -> Worker | None:
+        """One worker by its id, `<run>.<attempt>`. None: there is none, or it was forgotten."""
+        return await workers.find_worker(self.engine, worker)
+
+    async def beats(self, worker: str, *, limit: int = 60) -> tuple[Beat, ...]:
+        """The latest signs of life of a worker, the newest first."""
+        return tuple(await workers.list_beats(self.engine, worker, limit))
+
+    async def machines(self) -> tuple[Snapshot, ...]:
+        """How each machine was when one of its nodes last looked."""
+        return tuple(await self.engine.store.machines())
+
+    async def snapshots(
+        self, *, host: str | None = None, limit: int = 100, cursor: str | None = None
+    ) -> SnapshotPage:
+        """How machines were, minute by minute, the latest first."""
+        return await workers.list_snapshots(self.engine, host=host, limit=limit, cursor=cursor)
+
     async def letters(
         self,
         *,
@@ -398,6 +453,10 @@ class Headway(Registering):
     async def run(self, run: str | Handle) -> RunView:
         """One run as it is now."""
         return await self.engine.find(run_id(run))
+
+    async def tree(self, run: str | Handle) -> RunTree:
+        """A run and all that it started, whichever nodes ran it."""
+        return await family.tree(self.engine, run_id(run))
 
     async def why(self, run: str | Handle) -> Why:
         """Why a run waits: the rule that holds it, its place in line, and an estimate (X-1)."""

@@ -20,7 +20,7 @@ from headway.facade.specs import (
 from headway.heartbeats import HeartbeatOptions, read_heartbeat
 from headway.jobs import JobOptions, check_job
 from headway.model.errors import InvalidInput
-from headway.model.runner import CommandSpec, RunnerSpec
+from headway.model.runner import CommandSpec, PaneSpec, RunnerSpec
 from headway.model.settings import AgentSettings, Settings
 from headway.ports import Channel
 from headway.runners.function import AgentFunction
@@ -29,7 +29,7 @@ from headway.runtime.callbacks import TokenEstimate, WaitCallback
 from headway.runtime.courier import Sends
 from headway.runtime.engine import Engine
 from headway.turn import Runner
-from headway.wiring import Resolver, build_runner
+from headway.wiring import Resolver, build_runner, build_spec_runner
 
 SomeFunction = TypeVar("SomeFunction", bound=AgentFunction)
 SomeChannel = TypeVar("SomeChannel", bound=Sends)
@@ -222,7 +222,11 @@ class Registering:
         resolver: Resolver | None = None,
     ) -> None:
         said = {**defaults_of(spec), **agent_options(options)}
-        self._add_agent(name, Specified(check_spec(spec), resolver), said)
+        check_spec(spec)
+        if not isinstance(spec, CommandSpec | PaneSpec):
+            # What is wrong with an address is said where it is written.
+            build_spec_runner(spec, agent_name(name), self._store, resolver)
+        self._add_agent(name, Specified(spec, resolver), said)
 
     def before(self, hook: SomeHook) -> SomeHook:
         """Call this just before each attempt: it may change the turn, or raise `Refuse` (S-11)."""

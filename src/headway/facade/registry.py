@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from headway.core.request import agent_name
+from headway.core.request import agent_name, inside
 from headway.core.specs import check_spec
 from headway.facade.options import agent_settings
 from headway.facade.specs import with_defaults
@@ -19,7 +19,7 @@ from headway.runtime.callbacks import TokenEstimate, WaitCallback
 from headway.runtime.courier import Sends
 from headway.runtime.engine import Engine
 from headway.turn import Closes, Runner
-from headway.wiring import Resolver, build_spec_runner, gate_command
+from headway.wiring import Resolver, build_spec_runner, gate_command, give_callbacks
 
 JobFunction: TypeAlias = Callable[[], object]
 
@@ -91,8 +91,14 @@ class Registry:
         """Tell an engine of an agent; its runner is made now, if it had to wait for the store."""
         runner = self.agents[name].runner
         if isinstance(runner, Specified):
-            runner = self._made[name] = build_spec_runner(runner.spec, name, store, runner.resolver)
+            runner = self._made[name] = self._make(name, runner, store)
         engine.register(name, runner, self.settings_of(name, settings))
+
+    def _make(self, name: AgentName, wanted: Specified, store: str) -> Runner:
+        try:
+            return build_spec_runner(wanted.spec, name, store, wanted.resolver)
+        except InvalidInput as wrong:
+            raise inside(wrong, f"agents.{name}") from None
 
     async def close(self) -> None:
         """The engine has ended: so does what its runners kept open."""
@@ -108,6 +114,7 @@ class Registry:
             self.equip_agent(engine, name, settings, store)
         for channel, function in self.channels.items():
             engine.add_channel(channel, function)
+        give_callbacks(engine, settings.callbacks)
         engine.attempts.before = self.before
         engine.callbacks.on_wait = self.on_wait
         if self.estimate is not None:

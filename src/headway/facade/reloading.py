@@ -11,9 +11,10 @@ from headway.model.run import AgentName
 from headway.model.settings import AgentSettings, Settings
 from headway.model.views import Reloaded
 from headway.runtime.engine import Engine
+from headway.wiring import give_callbacks
 
 _MAPPINGS = ("lanes", "channels", "agents", "runners")
-_STRUCTS = ("limits", "queue")
+_STRUCTS = ("limits", "queue", "callbacks")
 
 
 def apply(
@@ -37,6 +38,8 @@ def apply(
     }
     if limits:
         engine.set_limits(msgspec.structs.replace(engine.limits, **limits))
+    if old.callbacks != held.callbacks:
+        give_callbacks(engine, held.callbacks)
     for agent in _changed_agents(old, held):
         _set_agent(engine, registry, agent, held)
     return held, Reloaded(tuple(name for name in changed if name not in waits), waits)

@@ -7,7 +7,7 @@ import msgspec
 from headway.config.keys import NAMED
 from headway.core.request import AGENT_CHECKS, Duration
 from headway.facade.options import AgentOptions
-from headway.model.errors import InvalidInput, UnknownOption
+from headway.model.errors import UnknownOption
 from headway.model.runner import RUNNERS, CommandSpec, PaneSpec, RunnerSpec
 from headway.model.time import MINUTE, span
 
@@ -91,13 +91,9 @@ def spec_of(kind: str, said: Mapping[str, object]) -> tuple[RunnerSpec, dict[str
 
 def _checked(name: str, value: object) -> object:
     """One field, checked as the same key of a file is."""
-    if isinstance(value, str) and name in {"command", "resume"}:
-        raise InvalidInput(
-            name, value, 'a list, such as ["claude", "-p", "{text}"]: there is no shell'
-        )
     if name == "grace":
         return span(value, name)
-    if value in {"", ()}:
+    if isinstance(value, str | tuple) and not value:
         return value
     return NAMED["agents"][name].kind.read(value, name)
 

@@ -65,6 +65,7 @@ class Desk:
         for ear in (self.journal.note, self.metrics.note):
             self._ends.callback(engine.bus.tap(ear))
         engine.meter = self.metrics.stored
+        engine.watch.needed.set()
         self._ends.callback(setattr, engine, "meter", None)
         if (end_spans := open_spans(self.hw)) is not None:
             self._ends.callback(end_spans)

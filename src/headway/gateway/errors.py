@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from headway.model.errors import (
+    CannotResume,
     Draining,
     HeadwayError,
     InvalidInput,
@@ -191,6 +192,7 @@ _STATUSES: dict[type[BaseException], int] = {
     LaneCleared: 409,
     TurnOver: 409,
     WouldDeadlock: 409,
+    CannotResume: 409,
     RunEnded: 409,
     TooLarge: 413,
     WrongMedia: 415,
@@ -241,7 +243,7 @@ def wire_name(field: str) -> str:
     return ".".join(_camel(_WIRE_NAMES.get(part, part)) for part in field.split("."))
 
 
-_WIRE_NAMES = {"agent": "agentId"}
+_WIRE_NAMES = {"agent": "agentId", "callback": "callbackUrl"}
 
 
 def _camel(name: str) -> str:

@@ -107,6 +107,17 @@ class TurnOver(Refused):
         super().__init__(f"run {run_id} was stopped or has ended: it can start no more work")
 
 
+class CannotResume(Refused):
+    """A run cannot be gone on with (W-3)."""
+
+    code = "cannot_resume"
+
+    def __init__(self, run_id: str, reason: str) -> None:
+        self.run_id = run_id
+        self.reason = reason
+        super().__init__(f"run {run_id} cannot be resumed: {reason}")
+
+
 class WouldDeadlock(Refused):
     """A turn would wait for a sub-run that can only start once the turn itself has ended."""
 

@@ -30,6 +30,21 @@ class RunView(Value, frozen=True):
         return self.run.id
 
 
+class Branch(Value, frozen=True):
+    """A run in a tree: `depth` 0 is the one that the tree was asked for."""
+
+    depth: int
+    view: RunView
+
+
+class RunTree(Value, frozen=True):
+    """A run and all that it started, each behind the one that asked for it."""
+
+    branches: tuple[Branch, ...]
+    more: bool = False
+    """Whether there are more than are shown."""
+
+
 class LaneView(Value, frozen=True):
     """How full a lane is."""
 

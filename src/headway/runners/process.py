@@ -1,4 +1,4 @@
-"""A process that is started for a run, and all that it starts in turn: one group, ended as a whole."""
+"""A process that is started for a look, and all that it starts in turn: one group, ended as a whole."""
 
 import asyncio
 import errno
@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from headway.calls import in_thread
 from headway.model.errors import HeadwayError, Permanent
 
-_NEVER_WORKS = frozenset(
+NEVER_WORKS = frozenset(
     {
         errno.E2BIG,
         errno.EACCES,
@@ -27,9 +26,6 @@ _NEVER_WORKS = frozenset(
     }
 )
 """What is wrong with the command itself; a lack of memory or of processes passes."""
-_READ_AT_ONCE = 64 * 1024
-_LAST_WORDS_S = 0.5
-"""So long is waited for the end of the output when nothing of the group goes on."""
 _LOOKS_EVERY_S = 0.02
 _PROC = Path("/proc")
 
@@ -47,35 +43,22 @@ class ExitUnknown(HeadwayError):
 
 
 class Process:
-    """A program in a process group of its own, without a shell. Belongs to the loop that it is made on.
+    """A program in a process group of its own, without a shell; what it writes is not heard.
+
+    Belongs to the loop that it is made on.
 
     A group can be signalled as long as one of its processes is there, also when the first has ended. While the
     first is not reaped, which only this object does, the number of the group is surely its own.
     """
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        environment: Mapping[str, str] | None = None,
-        folder: str = "",
-        stdin: str = "",
-        hear: Callable[[bytes], None] | None = None,
-    ) -> None:
-        """What the group writes goes to `hear`, standard output and errors as one.
-
-        Raises `Permanent` with the reason if this can never be started.
-        """
+    def __init__(self, argv: Sequence[str]) -> None:
+        """Raises `Permanent` with the reason if this can never be started."""
         self._program = argv[0] if argv else ""
-        self._loop = asyncio.get_running_loop()
-        self._popen = _start(argv, environment, folder, stdin, hear is not None)
-        self._hear = hear
-        self._silent = asyncio.Event()
+        self._popen = _start(argv)
         self._gone = False
         """Nothing of the group is there any more, so its number may be another's."""
         try:
             self._ended = in_thread(_wait_for_end, self._popen)
-            if self._popen.stdout is not None:
-                self._loop.add_reader(self._popen.stdout, self._read)
         except BaseException:
             # No thread could be had: then nobody would ever know of its end.
             with self._popen:
@@ -98,13 +81,11 @@ class Process:
         try:
             if not await self._is_over():
                 await self._ask_and_kill(grace_s)
-            await self._hear_the_rest()
         except asyncio.CancelledError:
             self._signal(signal.SIGKILL)
             await self._over()
             raise
         finally:
-            self._close_output()
             if self._popen.returncode is None:
                 # Cancelled even so: it is killed, and somebody must reap it.
                 in_thread(self._popen.wait)
@@ -139,63 +120,24 @@ class Process:
         except (ProcessLookupError, PermissionError):
             return  # Nobody is there, or only who has become another user.
 
-    async def _hear_the_rest(self) -> None:
-        """What was written before the end is still in the pipe."""
-        if self._popen.stdout is not None:
-            try:
-                async with asyncio.timeout(_LAST_WORDS_S):
-                    await self._silent.wait()
-            except TimeoutError:
-                return  # A daemon that left the group holds the pipe open.
 
-    def _read(self) -> None:
-        assert self._popen.stdout is not None
-        assert self._hear is not None
-        data = os.read(self._popen.stdout.fileno(), _READ_AT_ONCE)
-        if data:
-            self._hear(data)
-        else:
-            self._close_output()
-
-    def _close_output(self) -> None:
-        if self._popen.stdout is not None and not self._popen.stdout.closed:
-            self._loop.remove_reader(self._popen.stdout)
-            self._popen.stdout.close()
-        self._silent.set()
-
-
-def _start(
-    argv: Sequence[str],
-    environment: Mapping[str, str] | None,
-    folder: str,
-    stdin: str,
-    output: bool,
-) -> "subprocess.Popen[bytes]":
+def _start(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
     if not hasattr(os, "killpg"):
         raise Permanent("commands need process groups, which this system does not have")
     if not argv or not argv[0]:
         raise Permanent("the command is empty")
-    if folder and not Path(folder).is_dir():
-        raise Permanent(f"there is no folder {folder!r} to run {argv[0]!r} in")
     try:
-        # A file, not a pipe: nobody has to feed a command that does not read.
-        with tempfile.TemporaryFile() as words:
-            words.write(stdin.encode(errors="replace"))
-            words.seek(0)
-            return subprocess.Popen(
-                list(argv),
-                stdin=words if stdin else subprocess.DEVNULL,
-                stdout=subprocess.PIPE if output else subprocess.DEVNULL,
-                stderr=subprocess.STDOUT if output else subprocess.DEVNULL,
-                cwd=folder or None,
-                env=None if environment is None else dict(environment),
-                start_new_session=True,
-                bufsize=0,
-            )
+        return subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     except ValueError as wrong:
         raise Permanent(f"{argv[0]!r} cannot be run: {wrong}") from wrong
     except OSError as wrong:
-        if wrong.errno not in _NEVER_WORKS:
+        if wrong.errno not in NEVER_WORKS:
             raise
         raise Permanent(f"{argv[0]!r} cannot be run: {wrong.strerror}") from wrong
 

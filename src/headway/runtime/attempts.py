@@ -11,18 +11,18 @@ from contextlib import AbstractContextManager
 from typing import TypeAlias
 
 from headway.calls import call
-from headway.core.actions import Done, Ended, Failed, NotBegun, Start
+from headway.core.actions import Died, Done, Ended, Failed, NotBegun, Start
 from headway.core.heartbeat import in_hours
 from headway.core.kernel import Kernel
-from headway.model.errors import InvalidInput, Permanent, TurnOver
+from headway.model.errors import InvalidInput, Permanent, TurnOver, WorkerLost
 from headway.model.outcome import Reply
-from headway.model.run import AgentName, Firing, Run, SessionKey
+from headway.model.run import AgentName, Firing, Run, RunId, SessionKey
 from headway.model.words import Cut, Reason
 from headway.ports import Clock, Desk
 from headway.runtime.herald import Herald
 from headway.runtime.ids import new_jitter
 from headway.runtime.replies import bounded, ending_of, reply_of
-from headway.turn import Runner, RunsCommands, Turn, current_turn, with_note
+from headway.turn import KeepsWorkers, Runner, Turn, current_turn, with_note
 
 _SURELY_SMALL = 1_000
 """A text of so few characters need not be measured."""
@@ -60,6 +60,8 @@ class Attempts:
         """Whether the node may act just now: asked right before a runner is called (D-3)."""
         self._turns: dict[int, Turn] = {}
         self._left_behind: dict[int, Turn] = {}
+        self._lost: dict[int, WorkerLost] = {}
+        """Attempts whose worker is dead: whatever their runner raises, that is how they ended."""
         self._interrupted: KeyboardInterrupt | None = None
         """Ctrl-C reached an agent: its run has its outcome first, then the program gets the interrupt."""
 
@@ -68,6 +70,10 @@ class Attempts:
 
     def get(self, ticket: int) -> Turn | None:
         return self._turns.get(ticket)
+
+    def is_at(self, run_id: RunId) -> bool:
+        """Whether an attempt of this run has not returned yet, be it that it counts no longer."""
+        return any(turn.run.id == run_id for turn in self._turns.values())
 
     def parent_of(self, ticket: int) -> Run:
         """The run of a turn that may still start others (X-3)."""
@@ -107,6 +113,17 @@ class Attempts:
         for ticket in tuple(self._turns):
             self.cancel(ticket, Cut.LOST)
 
+    def lose(self, ticket: int, lost: WorkerLost) -> None:
+        """The worker of an attempt is dead. Its runner may notice by itself; if not, it is interrupted."""
+        if ticket in self._turns:
+            self._lost[ticket] = lost
+
+    def interrupt(self, ticket: int) -> None:
+        """End an attempt that was lost, if it has not ended yet. Nobody has cut it: its run may go on."""
+        turn = self._turns.get(ticket)
+        if turn is not None and ticket in self._lost and turn.begun and turn.work is not None:
+            turn.work.cancel()
+
     def leave_all_behind(self) -> None:
         """Nothing goes on here: ask all to end, and wait for none, not even for threads."""
         for ticket in tuple(self._turns):
@@ -136,9 +153,10 @@ class Attempts:
         ended: Ended
         try:
             if turn.cut is not None or (self.before and not await self._gate(turn)):
-                ended = NotBegun() if turn.cut is Cut.LOST else Failed("cancelled before it began")
+                ended = await self._not_called(turn)
             elif self.may_begin is not None and not self.may_begin():
-                ended = NotBegun()
+                turn.cut = Cut.LOST
+                ended = await self._not_called(turn)
             elif turn.run.firing is not None and not await self._has_words(turn, turn.run.firing):
                 ended = Done(Reply())
             else:
@@ -153,11 +171,7 @@ class Attempts:
                 else:
                     ended = Done(self._bounded(reply_of(result)))
         except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its run's outcome
-            ended = ending_of(error)
-            if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:
-                self._herald.failed(turn, error)
-            if isinstance(error, KeyboardInterrupt):
-                self._interrupted = error
+            ended = self._raised(turn, ticket, error)
         turn.over = True
         turn.work = None
         jitter = 0.5 if type(ended) is Done else self.jitter()
@@ -166,17 +180,44 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - the kernel is wrong: nobody shall wait for ever
             self._break(error)
         self._turns.pop(ticket, None)
+        if self._lost:
+            self._lost.pop(ticket, None)
         self.wake()
         if self._interrupted is not None:
             interrupted, self._interrupted = self._interrupted, None
             raise interrupted
 
+    def _raised(self, turn: Turn, ticket: int, error: BaseException) -> Ended:
+        ended = ending_of(self._lost.get(ticket, error))
+        if isinstance(ended, Died) and ticket in self._kernel.stage.attempts:
+            self._herald.worker_died(turn.run, turn.attempt, ended.error)
+        if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:
+            self._herald.failed(turn, error)
+        if isinstance(error, KeyboardInterrupt):
+            self._interrupted = error
+        return ended
+
     def _bounded(self, reply: Reply) -> Reply:
         return bounded(reply, self._kernel.stage.settings.result_size)
 
+    async def _not_called(self, turn: Turn) -> Ended:
+        """Its runner is not called: nothing was done. But a worker that was to go on is there (W-2).
+
+        It is ended, unless others may have it by now; then its attempt is lost, and they decide about it.
+        """
+        if not turn.start.adopts:
+            return NotBegun() if turn.cut is Cut.LOST else Failed("cancelled before it began")
+        runner = self.runners[turn.run.agent]
+        if turn.cut is not Cut.LOST and isinstance(runner, KeepsWorkers):
+            await runner.end(turn.run.id, turn.attempt)
+        return Failed("cancelled before it went on")
+
     async def _has_words(self, turn: Turn, firing: Firing) -> bool:
         """Whether there is something to say: a job may ask a function for its text, a heartbeat has its hours."""
-        if firing.command is not None and not isinstance(self.runners[turn.agent], RunsCommands):
+        if turn.start.adopts:
+            return True
+        runs_commands = getattr(self.runners[turn.agent], "runs_commands", False)
+        if firing.command is not None and not runs_commands:
             raise Permanent(f"agent {turn.agent!r} runs no commands; give the job one that does")
         if firing.hours is not None and not in_hours(firing.hours, self._clock.wall()):
             return False
@@ -189,7 +230,12 @@ class Attempts:
         return bool(text)
 
     async def _gate(self, turn: Turn) -> bool:
-        """Call the hooks, then look once more whether the attempt is still wanted (S-11)."""
+        """Call the hooks, then look once more whether the attempt is still wanted (S-11).
+
+        Not for one that goes on: they were called when it began.
+        """
+        if turn.start.adopts:
+            return True
         for hook in self.before:
             result = hook(turn)
             if inspect.isawaitable(result):

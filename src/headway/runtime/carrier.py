@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from headway.core.actions import (
     Abandon,
@@ -32,6 +33,16 @@ from headway.runtime.bus import Bus
 from headway.runtime.callbacks import Callbacks
 from headway.runtime.handle import Handle, HandleDesk
 from headway.runtime.herald import Herald
+
+
+class KnowsWorkers(Protocol):
+    """Who looks after workers is told which attempts begin and end."""
+
+    def began(self, start: Start) -> None: ...
+
+    def ended(self, run: Run, attempt: int, outcome: Outcome | None = None) -> None: ...
+
+    def abandoned(self) -> None: ...
 
 
 class Carrier:
@@ -65,20 +76,25 @@ class Carrier:
         self._typing = typing
         self.watching = False
         """Whether there are channels or jobs here: else nothing of a start or an end concerns them."""
+        self.workers: KnowsWorkers | None = None
+        """None: no runner here has workers."""
         self.handles: dict[RunId, Handle] = {}
         self.orders: dict[str, asyncio.Future[Answer]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
 
-    def carry_out(self, actions: Sequence[Action]) -> None:
+    def carry_out(self, actions: Sequence[Action]) -> None:  # noqa: C901 - the way of every run, kept flat
         assert self.loop is not None
         loop = self.loop
         begin = self._attempts.begin
         heard = self._bus.heard
         handles = self.handles
         watching = self.watching
+        workers = self.workers
         for action in actions:
             if type(action) is Start:
                 begin(action, loop)
+                if workers is not None:
+                    workers.began(action)
                 if watching and action.run.route is not None:
                     self._typing(action.run, True)
                 if heard:
@@ -90,6 +106,8 @@ class Carrier:
                         handle.settle(action.outcome)
                     else:
                         self.tell(handle, action.outcome)
+                if workers is not None:
+                    workers.ended(action.run, action.attempt, action.outcome)
                 if watching:
                     self._finished(action)
                 if heard:
@@ -114,6 +132,8 @@ class Carrier:
             case Abandon(run, ticket):
                 attempts.leave_behind(ticket)
                 self._herald.abandoned(run)
+                if self.workers is not None:
+                    self.workers.abandoned()
             case Steer(message, into):
                 if (turn := attempts.get(into)) is not None:
                     turn.inbox.offer(message)
@@ -132,6 +152,8 @@ class Carrier:
             case NoteExhausted(run, attempt):
                 self._herald.resume_exhausted(run, attempt)
             case Enqueue():
+                if action.ended and self.workers is not None:
+                    self.workers.ended(action.run, action.attempt)
                 self._herald.queued_again(action)
             case Merge(run):
                 self.handles.setdefault(run.id, Handle(self._desk, run.id))

@@ -7,6 +7,7 @@ of, under the epoch of its session; the courier takes them from there (X-4).
 import msgspec
 
 from headway.core.actions import Action, Deliver, Finish
+from headway.core.callback_url import CALLBACK
 from headway.core.heartbeat import REPEAT_WINDOW, Alert, judge, text_key
 from headway.model.outcome import Reply
 from headway.model.places import Delivery
@@ -14,6 +15,7 @@ from headway.model.run import Run, RunId
 from headway.model.words import Source, State
 from headway.ports import Clock
 from headway.runtime.courier import Courier
+from headway.wire.notice import notice_delivery
 
 
 class Deliveries:
@@ -35,7 +37,9 @@ class Deliveries:
 
     def with_replies(self, actions: list[Action]) -> list[Action]:
         """What the agents answered goes into the outbox in the same transaction as the outcome."""
-        if not (self._courier.has_channels or self._used or self.has_firings):
+        if not (
+            self._courier.has_channels or self._used or self.has_firings or _calls_back(actions)
+        ):
             return actions
         prepared: list[Action] = []
         for action in actions:
@@ -47,6 +51,9 @@ class Deliveries:
             delivery = self._reply(finish)
             if delivery is not None:
                 prepared.append(delivery)
+            if finish.run.callback and finish.outcome.state is not State.REJECTED:
+                # Whoever was refused has his answer. All others are told, wherever it was decided (T-4).
+                prepared.append(Deliver(notice_delivery(finish, self._clock.now())))
         return prepared
 
     def _with_tokens(self, finish: Finish) -> Finish:
@@ -99,7 +106,8 @@ class Deliveries:
 
     def _deliver(self, run: Run, name: str, reply: Reply, epoch: int) -> Deliver | None:
         route = run.route
-        if route is None:
+        if route is None or route.channel == CALLBACK:
+            # Nothing but notices is signed as one.
             return None
         asked_for = (
             self._shared and run.firing is not None and bool(reply.text or reply.attachments)
@@ -120,3 +128,7 @@ class Deliveries:
                 first_at=self._clock.now(),
             )
         )
+
+
+def _calls_back(actions: list[Action]) -> bool:
+    return any(type(action) is Finish and action.run.callback for action in actions)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from headway.core.actions import Stopped
+from headway.core.callback_url import CALLBACK
 from headway.core.load import agent_loads
 from headway.model.errors import InvalidInput, NotRunning, Unavailable
 from headway.model.outcome import Outcome, Reply
@@ -25,6 +26,7 @@ from headway.runtime.clock import Meter
 from headway.runtime.courier import Sends
 from headway.runtime.handle import Handle
 from headway.runtime.ids import RunIds
+from headway.runtime.intake import ChecksCallback
 from headway.runtime.looks import Function
 from headway.runtime.parts import Parts
 from headway.runtime.replies import describe
@@ -37,28 +39,32 @@ _LEFT = Outcome(State.CANCELLED, Reason.DRAINING, error="left in the store for t
 class Engine:
     """One node: its kernel, its store, and the attempts that run here."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a node is made from, said once
         self,
         settings: Settings,
         store: Store,
         clock: Clock,
         name: str = "",
         ids: RunIds | None = None,
+        host: str = "",
     ) -> None:
         self.settings = settings
         self.name = name
+        self.host = host
+        """The machine that it runs on; without a name no worker is found again (W-2)."""
         self.incarnation = 1
         self._store = store
         self._durable = store.durable
         self._clock = clock
         self._ids = RunIds.for_node(clock.now()) if ids is None else ids
-        self._parts = parts = Parts(self, settings, store, clock, self._ids, self._fail)
+        self._parts = parts = Parts(self, settings, store, clock, self._ids, self._fail, host)
         self.kernel = parts.kernel
         self.bus = parts.bus
         self.attempts = parts.attempts
         self.callbacks = parts.callbacks
         self.jobs = parts.jobs
         self.looks = parts.looks
+        self.watch = parts.watch
         self._herald = parts.herald
         self._handles = parts.carrier.handles
         self._scribe = parts.scribe
@@ -111,6 +117,8 @@ class Engine:
         start(parts.routes.run(), loop)
         if self._membership.number or not self._durable:
             start(parts.timekeeper.run(), loop)
+            start(parts.watch.run(), loop)
+            start(parts.sweeper.run(), loop)
         if self._durable:
             self.attempts.may_begin = self._membership.holds
             start(self._membership.run(), loop)
@@ -204,7 +212,7 @@ class Engine:
         self._parts.carrier.settle_all(_LEFT)
         last_words = [self._parts.routes.flush, self._parts.timekeeper.flush]
         if self._membership.number:
-            last_words.append(self._store.retire)
+            last_words += [self._parts.watch.flush, self._store.retire]
         for tell in last_words:
             try:
                 await tell()
@@ -229,6 +237,9 @@ class Engine:
                 what = "there before the start: this process does not own the store"
                 raise InvalidInput("agent", name, what)
             self.attempts.runners[name] = runner
+            self.kernel.set_outliving(name, bool(getattr(runner, "outlives", False)))
+            if self._parts.watch.keep(name, runner):
+                self._parts.carrier.workers = self._parts.watch
             self._claims.hear(Hint.WORK)
             self._parts.timekeeper.look()
         self._intake.add_agent(name, settings)
@@ -239,6 +250,19 @@ class Engine:
         """Replies to messages from there go into the outbox and from it to this channel, here or elsewhere."""
         self._parts.courier.add(name, channel)
         self._parts.carrier.watching = True
+
+    def set_callbacks(self, channel: Channel | None, check: ChecksCallback | None) -> None:
+        """What tells how tasks ended, and says which addresses may be told (T-4). None: no callbacks from here."""
+        self._intake.set_callbacks(check)
+        if channel is None:
+            self._parts.courier.remove(CALLBACK)
+        else:
+            self.add_channel(CALLBACK, channel)
+
+    async def check_callbacks(
+        self, requests: Sequence[Mapping[str, object]]
+    ) -> dict[str, InvalidInput]:
+        return await self._intake.check_callbacks(requests)
 
     def add_function(self, name: str, function: Function) -> None:
         """Something that jobs can name: their gate, or what they say."""

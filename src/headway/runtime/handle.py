@@ -13,6 +13,8 @@ from headway.model.run import RunId
 from headway.model.words import State
 from headway.turn import current_turn
 
+_MOST_PIECES = 4_096
+
 
 class HandleDesk(Protocol):
     """What a handle asks of its engine."""
@@ -69,8 +71,11 @@ class Handle(msgspec.Struct, eq=False, gc=False):
         return outcome.text
 
     async def stream(self) -> AsyncIterator[str]:
-        """The pieces that the agent emits, from now until the run ends."""
-        output: deque[str] = deque()
+        """The pieces that the agent emits, from now until the run ends.
+
+        Whoever falls more than 4,096 pieces behind loses the oldest: the reply is whole in any case.
+        """
+        output: deque[str] = deque(maxlen=_MOST_PIECES)
         self._outputs = (*self._outputs, output)
         try:
             while self._settled is None or output:

@@ -9,15 +9,16 @@ import asyncio
 import contextlib
 from asyncio import get_running_loop
 from collections import Counter
-from collections.abc import Awaitable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from headway.core.kernel import Kernel
-from headway.core.request import Composer, compose_together
+from headway.core.request import Composer, compose_together, inside
 from headway.core.session import with_options
 from headway.model.errors import (
+    InvalidInput,
     NotRunning,
     Refused,
     RunEnded,
@@ -28,6 +29,7 @@ from headway.model.errors import (
 from headway.model.outcome import Outcome, error_of
 from headway.model.run import AgentName, LaneName, Run, RunId, SessionMemory
 from headway.model.settings import AgentSettings
+from headway.model.task import Task
 from headway.model.time import Instant
 from headway.model.words import Drop, Mode, Reason, Source, State
 from headway.ports import Admission, Clock, Duplicate, Elsewhere, Granted, Store, TurnedAway
@@ -45,9 +47,11 @@ from headway.runtime.ownership import Ownership
 from headway.runtime.reader import Reader
 from headway.runtime.routes import Routes
 from headway.runtime.scribe import Scribe
-from headway.turn import current_turn
+from headway.turn import ChecksTasks, current_turn
 
 SomeAnswer = TypeVar("SomeAnswer")
+ChecksCallback: TypeAlias = Callable[[str], Awaitable[None]]
+"""Raises `InvalidInput` if a task may not call back to this address."""
 
 # Python 3.11 looks members of an enum up slowly; this one is looked up once.
 _MESSAGE = Source.MESSAGE
@@ -99,14 +103,23 @@ class Intake:
         self._composers: dict[str, Composer] = {}
         self._strangers: dict[str, Composer] = {}
         """For agents that only other nodes know: jobs of them are fired here too."""
+        self._checks: dict[str, Callable[[Task | None], None]] = {}
+        """Of agents whose runner knows what it could never do."""
         self.agents: dict[AgentName, AgentSettings] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         """The node's loop, from its start to its end: requests come on it only."""
         self.meter: Meter | None = None
+        self._check_callback: ChecksCallback = _no_callbacks
+
+    def set_callbacks(self, check: ChecksCallback | None) -> None:
+        self._check_callback = _no_callbacks if check is None else check
 
     def add_agent(self, name: AgentName, settings: AgentSettings) -> None:
         self.agents[name] = settings
         self._composers[name] = Composer(name, settings)
+        runner: object = self._attempts.runners.get(name)
+        if isinstance(runner, ChecksTasks):
+            self._checks[name] = runner.check_task
 
     def change_agent(self, name: AgentName, settings: AgentSettings) -> None:
         """What is asked for from now on gets these."""
@@ -115,11 +128,18 @@ class Intake:
             self.add_agent(name, settings)
 
     def ask(
-        self, agent: str, text: str, options: Mapping[str, object], parent: int = 0
+        self,
+        agent: str,
+        text: str,
+        options: Mapping[str, object],
+        parent: int = 0,
+        *,
+        checked: bool = False,
     ) -> Handle | Coroutine[object, object, Handle]:
         """Check a request, make it a run, store it and tell the kernel. Raises if it is refused.
 
-        Done at once where the store answers at once; else the rest is to be awaited.
+        Done at once where the store answers at once; else the rest is to be awaited. `checked` says that where it
+        calls back to was looked at before.
         """
         try:
             composer = self._composers[agent]
@@ -129,6 +149,8 @@ class Intake:
             raise self._not_here()
         parent_run = self._attempts.parent_of(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_run)
+        if agent in self._checks:
+            self._checks[agent](run.task)
         if run.lane not in self._lanes:
             run = self.in_lane(run)
         if run.route is not None and run.source is _MESSAGE:
@@ -136,12 +158,41 @@ class Intake:
         if parent_run is None and self._kernel.stage.draining:
             raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
         retry = len(options) > 1 and options.get("on_repeat") == "retry"
+        if run.callback and not checked:
+            return self._once_checked(run, parent, retry=retry)
         if self._durable:
             return self._submit_later(run, parent, retry=retry)
         admission = self._store.admit(run, retry)
         if type(admission) is Granted:
             return self._submit(run, admission, run.submitted_at, parent)
         return self._submitted(run, admission, parent)
+
+    async def _once_checked(self, run: Run, parent: int, *, retry: bool) -> Handle:
+        """Where it calls back to is looked up first: if it may not go there, nothing is kept of the task (T-4)."""
+        await self._check_callback(run.callback)
+        if not self._scribe.running:
+            raise NotRunning
+        if not parent and self._kernel.stage.draining:
+            raise error_of(run.id, Outcome(State.CANCELLED, Reason.DRAINING))
+        if self._durable:
+            return await self._submit_later(run, parent, retry=retry)
+        return await self._submitted(run, self._store.admit(run, retry), parent)
+
+    async def check_callbacks(
+        self, requests: Sequence[Mapping[str, object]]
+    ) -> dict[str, InvalidInput]:
+        """What is wrong with the addresses that these call back to, each looked up once."""
+        asked = (request.get("callback") for request in requests)
+        urls = list(dict.fromkeys(url for url in asked if isinstance(url, str)))
+        wrong = await asyncio.gather(*map(self._wrong_callback, urls))
+        return {url: error for url, error in zip(urls, wrong, strict=True) if error is not None}
+
+    async def _wrong_callback(self, url: str) -> InvalidInput | None:
+        try:
+            await self._check_callback(url)
+        except InvalidInput as wrong:
+            return wrong
+        return None
 
     def _not_here(self) -> Exception:
         running = self.loop is not None and self._scribe.running
@@ -163,9 +214,14 @@ class Intake:
             raise UnknownName("agent", str(agent), self.agents)
         if get_running_loop() is not self.loop or not self._scribe.running:
             raise self._not_here()
+        wrong = await self.check_callbacks(requests)
+        for index, request in enumerate(requests):
+            if wrong and (url := request.get("callback")) is not None and str(url) in wrong:
+                raise inside(wrong[str(url)], f"tasks[{index}]")
         now = self._clock.now()
         ids = [self._ids.next() for _ in requests]
         runs = [self.in_lane(run) for run in compose_together(composer, ids, requests, now)]
+        self._check_together(agent, runs)
         if not runs:
             return ()
         if self._kernel.stage.draining:
@@ -176,6 +232,16 @@ class Intake:
         asked.add_done_callback(_looked_at)
         # Whoever gives up takes nothing back: the store goes on, and what it takes will run.
         return await asyncio.shield(asked)
+
+    def _check_together(self, agent: str, runs: Sequence[Run]) -> None:
+        check = self._checks.get(agent)
+        if check is None:
+            return
+        for index, run in enumerate(runs):
+            try:
+                check(run.task)
+            except InvalidInput as wrong:
+                raise inside(wrong, f"tasks[{index}]") from None
 
     async def _admit_together(self, runs: Sequence[Run]) -> tuple[Handle, ...]:
         handles = {run.id: Handle(self._desk, run.id) for run in runs}
@@ -438,6 +504,11 @@ class Intake:
         else:
             handle.follow(await self.handle_of(RunId(view.outcome.into)), view.outcome)
         return handle
+
+
+async def _no_callbacks(url: str) -> None:  # noqa: ARG001 - whichever it is
+    allowed = "left out: callbacks are off until callbacks.secret is set (HEADWAY_CALLBACKS_SECRET)"
+    raise InvalidInput("callback", "…", allowed)
 
 
 def _looked_at(asked: "asyncio.Task[tuple[Handle, ...]]") -> None:

@@ -59,6 +59,7 @@ class Membership:
         settings: Settings,
         herald: Herald,
         follow_time: Callable[[Instant | None, Instant], None] | None = None,
+        host: str = "",
     ) -> None:
         self._node = node
         self._store = store
@@ -73,6 +74,8 @@ class Membership:
         self._watched_at: Instant = 0
         """When this node last saw the others: of the time since then it can say nothing."""
         self._name = ""
+        self._host = host
+        """The machine that this node runs on: its workers are found there, and nowhere else (W-2)."""
         self._margin = _margin(settings)
         """The attempts are stopped so long before the lease ends."""
         self._fenced = False
@@ -111,7 +114,7 @@ class Membership:
             self.number = 0
             return
         asked_at = self._clock.elapsed()
-        self.number = await self._store.enlist(name, self._settings.lease)
+        self.number = await self._store.enlist(name, self._settings.lease, self._host)
         self._until = asked_at + self._settings.lease
         await self._renew()
 

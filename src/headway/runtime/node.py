@@ -104,6 +104,7 @@ class ThisNode:
         self._scribe.wake()
 
     def unfence(self) -> None:
+        self._ownership.scan_soon()
         self._kernel.resume(self._clock.now())
         self._claims.open = not self._kernel.stage.draining
         self._claims.hear(Hint.ALL)

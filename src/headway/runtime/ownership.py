@@ -1,34 +1,48 @@
 """Ownership: sessions that become this node's are put into its kernel, those it gives up or loses are taken out.
 
 Who owns a session is the store's to say (D-4). Here is what follows from its answers: whether a run or an order
-that was granted comes next in its session, or something else must be read before it.
+that was granted comes next in its session, or something else must be read before it. And whether a worker of this
+machine that outlived its node goes on with its attempt (W-2): only who has the session may say so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from headway.core.actions import Release
 from headway.core.kernel import Kernel
-from headway.model.places import Holding
+from headway.model.places import Holding, Place
 from headway.model.run import AgentName, RunId, SessionKey
 from headway.ports import Clock, Granted
 from headway.runtime.attempts import Attempts
 from headway.runtime.herald import Herald
 from headway.runtime.scribe import Scribe
+from headway.turn import KeepsWorkers
 
 
 class Ownership:
     """Keeps the kernel's sessions in step with those that the store says are this node's."""
 
-    def __init__(
-        self, kernel: Kernel, clock: Clock, attempts: Attempts, scribe: Scribe, herald: Herald
+    def __init__(  # noqa: PLR0917 - all that a session that comes or goes touches, said once
+        self,
+        kernel: Kernel,
+        clock: Clock,
+        attempts: Attempts,
+        scribe: Scribe,
+        herald: Herald,
+        host: str = "",
     ) -> None:
         self._kernel = kernel
         self._clock = clock
         self._attempts = attempts
         self._scribe = scribe
         self._herald = herald
+        self._host = host
+        """The machine that this node runs on; without a name nothing is adopted."""
         self.asking: dict[RunId, bool] = {}
         """Runs on their way into the store, and whether the kernel has met them already by another way."""
+        self.scan_soon: Callable[[], None] = _nothing
+        """Look for workers of this machine that nobody wants any more: there may be some."""
 
     def is_next(self, key: SessionKey, granted: Granted) -> bool:
         """Whether nothing has come in the session that this node has not seen."""
@@ -41,11 +55,38 @@ class Ownership:
     def take_in(self, holding: Holding) -> None:
         """A session is ours with what is in it, or something new came in one of ours."""
         self._scribe.kept.pop(holding.session, None)
+        if any(place.orphaned and place.host for place in holding.places):
+            holding = self._with_workers(holding)
         self._kernel.restore(holding, self._clock.now())
         for place in holding.places:
             if place.run.id in self.asking:
                 self.asking[place.run.id] = True
+            if place.adopted:
+                self._herald.adopted(place.run, place.attempt, place.host)
         self._scribe.wake()
+
+    def _with_workers(self, holding: Holding) -> Holding:
+        """Workers of this machine that outlived their node are found here, or they are gone (W-2).
+
+        Not in a session that is here already: what runs in it was started or adopted before.
+        """
+        known = self._kernel.stage.sessions.get(holding.session)
+        if known is not None and known.epoch >= holding.epoch:
+            return holding
+        places = tuple(self._with_worker(place) for place in holding.places)
+        self.scan_soon()
+        return msgspec.structs.replace(holding, places=places)
+
+    def _with_worker(self, place: Place) -> Place:
+        """One that this very process has lost meanwhile is being ended by it, and not found again (D-3)."""
+        run_id = place.run.id
+        if not place.orphaned or not place.host or place.host != self._host:
+            return place
+        runner = self._attempts.runners.get(place.run.agent)
+        if runner is None or self._attempts.is_at(run_id) or not isinstance(runner, KeepsWorkers):
+            return place
+        found = runner.has(run_id, place.attempt)
+        return msgspec.structs.replace(place, adopted=True) if found else place
 
     def put_back(self, sessions: Sequence[SessionKey]) -> None:
         """What could not start here may start elsewhere sooner."""
@@ -75,3 +116,7 @@ class Ownership:
         """The agents that run here, as the floor would serve them: what is claimed goes by it (F-2)."""
         agent = self._kernel.stage.floor.agent
         return sorted(self._attempts.runners, key=lambda name: agent(name).place)
+
+
+def _nothing() -> None:
+    """Nobody looks for workers here."""

@@ -28,9 +28,11 @@ from headway.runtime.ids import RunIds
 from headway.runtime.intake import Intake
 from headway.runtime.jobs import Jobs
 from headway.runtime.looks import Looks
+from headway.runtime.machine import Machine
 from headway.runtime.membership import Membership
 from headway.runtime.node import ThisNode
 from headway.runtime.orders import Orders
+from headway.runtime.orphans import Sweeper
 from headway.runtime.ownership import Ownership
 from headway.runtime.permits import Permits
 from headway.runtime.pruning import Pruner
@@ -39,6 +41,7 @@ from headway.runtime.routes import Routes
 from headway.runtime.scribe import Scribe
 from headway.runtime.timekeeper import Timekeeper
 from headway.runtime.tuner import Tuner
+from headway.runtime.watch import Watch
 
 
 class NodeDesk(Desk, HandleDesk, Protocol):
@@ -56,12 +59,14 @@ class Parts:
         clock: Clock,
         ids: RunIds,
         fail: Callable[[BaseException], None],
+        host: str = "",
     ) -> None:
         self._desk = desk
         self._settings = settings
         self._store = store
         self._clock = clock
         self._fail = fail
+        self.host = host
         self.ids = ids
         self.bus = Bus()
         self.kernel = kernel = Kernel(settings, clock.now())
@@ -81,7 +86,7 @@ class Parts:
         self.attempts.wake = self.scribe.wake
         self.permits = Permits(kernel, store, clock, self.scribe.wake)
         self.reader = Reader(kernel, store, clock, self.scribe.wake)
-        self.ownership = Ownership(kernel, clock, self.attempts, self.scribe, self.herald)
+        self.ownership = Ownership(kernel, clock, self.attempts, self.scribe, self.herald, host)
         self.follower = self._new_follower()
         self.claims = self._new_claims()
         self.orders = self._new_orders()
@@ -107,8 +112,20 @@ class Parts:
         )
         self.node = self._new_node()
         self.membership = Membership(
-            self.node, store, clock, settings, self.herald, follow_time(clock)
+            self.node, store, clock, settings, self.herald, follow_time(clock), host
         )
+        self.watch = self._new_watch()
+        self.sweeper = Sweeper(
+            kernel,
+            store,
+            clock,
+            settings,
+            keepers=self.watch.keepers,
+            look=self.watch.look_at,
+            needed=self.watch.needed,
+            herald=self.herald,
+        )
+        self.ownership.scan_soon = self.scan_soon
 
     def _new_carrier(self) -> Carrier:
         kernel, clock = self.kernel, self._clock
@@ -177,6 +194,21 @@ class Parts:
             courier=self.courier,
             timekeeper=self.timekeeper,
             herald=self.herald,
+        )
+
+    def _new_watch(self) -> Watch:
+        return Watch(
+            self.kernel,
+            self._store,
+            self._clock,
+            self._settings,
+            attempts=self.attempts,
+            herald=self.herald,
+            machine=Machine(),
+            host=self.host,
+            node=lambda: self.membership.number,
+            lanes=self.reader.lanes,
+            scan_soon=self.scan_soon,
         )
 
     def _new_timekeeper(self) -> Timekeeper:
@@ -253,6 +285,10 @@ class Parts:
 
     def _recorded(self, recorded: Recorded, actions: Sequence[Action]) -> Sequence[Action]:
         return self.node.recorded(recorded, actions)
+
+    def scan_soon(self) -> None:
+        """A worker may just have become unwanted."""
+        self.sweeper.scan_soon()
 
     def _rested(self) -> None:
         self.node.rested()

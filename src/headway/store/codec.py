@@ -5,13 +5,11 @@ share a database. The text has no NUL, whatever the value holds: JSON writes it 
 database takes.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 import msgspec
 
-from headway.model.errors import InvalidInput
 from headway.model.job import MAX_SUMMARY, Job, Tally
 from headway.model.outcome import Attachment, Json, Outcome, Reply
 from headway.model.places import Answer, Command, Delivery, Standing
@@ -19,8 +17,8 @@ from headway.model.run import AgentName, Route, Run, SessionMemory
 from headway.model.token import Token
 from headway.model.value import Value
 from headway.model.words import Reason, Scope, State
+from headway.store.texts import read_cursor, reader, text_of
 
-_encode = msgspec.json.Encoder().encode
 _parts = msgspec.structs.astuple
 
 
@@ -64,30 +62,6 @@ UNTAKEN = "no node has taken it for two days: none has this channel"
 _read_tally = msgspec.json.Decoder(Tally).decode
 
 
-def _text_of(value: object) -> str:
-    try:
-        return _encode(value).decode()
-    except UnicodeEncodeError:
-        # Half of a surrogate pair has no UTF-8, but an agent may well return one: written as an escape it is
-        # kept as it came, and the outcome it stands in is not lost.
-        return json.dumps(msgspec.to_builtins(value))
-
-
-def _reader(kind: object) -> Callable[[str | bytes], object]:
-    """Reads one kind of value, also where the text has half of a surrogate pair."""
-    decoder = msgspec.json.Decoder(kind)
-
-    def read(text: str | bytes) -> object:
-        try:
-            return decoder.decode(text)
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            return msgspec.convert(json.loads(text), kind)
-
-    return read
-
-
 class _StoredReply(Value, frozen=True):
     """A reply as it is read: its data may be any JSON, which `Json` says to people and not to msgspec."""
 
@@ -124,25 +98,25 @@ class _StoredToken(Value, frozen=True):
 
 _SCOPES = {str(scope): scope for scope in Scope}
 
-_read_run = _reader(Run)
-_read_outcome = _reader(_StoredOutcome)
-_read_standing = _reader(Standing)
-_read_memory = _reader(SessionMemory)
-_read_command = _reader(Command)
-_read_answer = _reader(Answer)
-_read_delivery = _reader(Delivery)
-_read_job = _reader(Job)
-_read_route = _reader(Route)
-_read_token = _reader(_StoredToken)
-_read_text = _reader(str)
-_read_job_cursor = _reader(tuple[str, str])
-_read_letter_cursor = _reader(tuple[int, str])
+_read_run = reader(Run)
+_read_outcome = reader(_StoredOutcome)
+_read_standing = reader(Standing)
+_read_memory = reader(SessionMemory)
+_read_command = reader(Command)
+_read_answer = reader(Answer)
+_read_delivery = reader(Delivery)
+_read_job = reader(Job)
+_read_route = reader(Route)
+_read_token = reader(_StoredToken)
+_read_text = reader(str)
+_read_job_cursor = reader(tuple[str, str])
+_read_letter_cursor = reader(tuple[int, str])
 
 _SAID = "said:"
 
 
 def encode_run(run: Run) -> str:
-    return _text_of(_WrittenRun(*_parts(run)))
+    return text_of(_WrittenRun(*_parts(run)))
 
 
 def decode_run(text: str | bytes) -> Run:
@@ -153,7 +127,7 @@ def encode_outcome(outcome: Outcome) -> str:
     state, reason, reply, *rest = _parts(outcome)
     if reply is not None:
         reply = _WrittenReply(*_parts(reply))
-    return _text_of(_WrittenOutcome(state, reason, reply, *rest))
+    return text_of(_WrittenOutcome(state, reason, reply, *rest))
 
 
 def decode_outcome(text: str | bytes) -> Outcome:
@@ -206,7 +180,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def encode_standing(standing: Standing) -> str:
-    return _text_of(_WrittenStanding(*_parts(standing)))
+    return text_of(_WrittenStanding(*_parts(standing)))
 
 
 def decode_standing(text: str | bytes) -> Standing:
@@ -214,7 +188,7 @@ def decode_standing(text: str | bytes) -> Standing:
 
 
 def encode_memory(memory: SessionMemory) -> str:
-    return _text_of(_WrittenMemory(*_parts(memory)))
+    return text_of(_WrittenMemory(*_parts(memory)))
 
 
 def decode_memory(text: str | bytes) -> SessionMemory:
@@ -222,7 +196,7 @@ def decode_memory(text: str | bytes) -> SessionMemory:
 
 
 def encode_command(command: Command) -> str:
-    return _text_of(command)
+    return text_of(command)
 
 
 def decode_command(text: str | bytes) -> Command:
@@ -230,7 +204,7 @@ def decode_command(text: str | bytes) -> Command:
 
 
 def encode_answer(answer: Answer) -> str:
-    return _text_of(answer)
+    return text_of(answer)
 
 
 def decode_answer(text: str | bytes) -> Answer:
@@ -238,7 +212,7 @@ def decode_answer(text: str | bytes) -> Answer:
 
 
 def encode_delivery(delivery: Delivery) -> str:
-    return _text_of(delivery)
+    return text_of(delivery)
 
 
 def decode_delivery(text: str | bytes) -> Delivery:
@@ -247,12 +221,12 @@ def decode_delivery(text: str | bytes) -> Delivery:
 
 def encode_fields(fields: Mapping[str, object]) -> str:
     """The fields of an event that is kept."""
-    return _text_of(dict(fields))
+    return text_of(dict(fields))
 
 
 def encode_job(job: Job) -> str:
     """All of a job but whether it is enabled: that stands beside it, and changes with its firings."""
-    return _text_of(_WrittenJob(*_parts(msgspec.structs.replace(job, enabled=True))))
+    return text_of(_WrittenJob(*_parts(msgspec.structs.replace(job, enabled=True))))
 
 
 def decode_job(text: str | bytes, *, enabled: bool) -> Job:
@@ -261,7 +235,7 @@ def decode_job(text: str | bytes, *, enabled: bool) -> Job:
 
 
 def encode_tally(tally: Tally) -> str:
-    return _text_of(msgspec.to_builtins(tally))
+    return text_of(msgspec.to_builtins(tally))
 
 
 def decode_tally(text: str | bytes) -> Tally:
@@ -269,7 +243,7 @@ def decode_tally(text: str | bytes) -> Tally:
 
 
 def encode_route(route: Route) -> str:
-    return _text_of(_WrittenRoute(*_parts(route)))
+    return text_of(_WrittenRoute(*_parts(route)))
 
 
 def decode_route(text: str | bytes) -> Route:
@@ -277,7 +251,7 @@ def decode_route(text: str | bytes) -> Route:
 
 
 def encode_token(token: Token) -> str:
-    return _text_of(_WrittenToken(*_parts(token)))
+    return text_of(_WrittenToken(*_parts(token)))
 
 
 def decode_token(text: str | bytes) -> Token:
@@ -296,7 +270,7 @@ def decode_token(text: str | bytes) -> Token:
 
 def encode_text(text: str) -> str:
     """A person's text that is kept by itself: no database refuses anything in it."""
-    return _text_of(text)
+    return text_of(text)
 
 
 def decode_text(text: str | bytes) -> str:
@@ -305,7 +279,7 @@ def decode_text(text: str | bytes) -> str:
 
 def said_key(once: str) -> str:
     """The key, among those of runs, that remembers what was said once (H-2)."""
-    return _SAID + _text_of(once)
+    return _SAID + text_of(once)
 
 
 # Cursors. What they are is the store's own business; whoever pages on with one gives it back as it was.
@@ -313,24 +287,17 @@ def said_key(once: str) -> str:
 
 def job_cursor(agent: str, name: str) -> str:
     """Where a page of jobs ended."""
-    return _text_of((agent, name))
+    return text_of((agent, name))
 
 
 def read_job_cursor(cursor: str) -> tuple[str, str]:
-    return cast(tuple[str, str], _read_cursor(_read_job_cursor, cursor))
+    return cast(tuple[str, str], read_cursor(_read_job_cursor, cursor))
 
 
 def letter_cursor(first_at: int, delivery_id: str) -> str:
     """Where a page of deliveries ended."""
-    return _text_of((first_at, delivery_id))
+    return text_of((first_at, delivery_id))
 
 
 def read_letter_cursor(cursor: str) -> tuple[int, str]:
-    return cast(tuple[int, str], _read_cursor(_read_letter_cursor, cursor))
-
-
-def _read_cursor(read: Callable[[str | bytes], object], cursor: str) -> object:
-    try:
-        return read(cursor)
-    except (ValueError, RecursionError):
-        raise InvalidInput("cursor", cursor, "the cursor of an earlier page") from None
+    return cast(tuple[int, str], read_cursor(_read_letter_cursor, cursor))

@@ -15,9 +15,6 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected (?P<allowed>.*?)(?:, got `.*`)?", re.DOTALL)
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([0-9]+)\]")
-_NOT_YET = {
-    "callbackUrl": "left out: callbacks are not there yet; ask GET /tasks/{taskId}, or listen to GET /events"
-}
 _KINDS = {
     "object": "an object",
     "array": "a list",
@@ -56,11 +53,6 @@ def invalid(wrong: msgspec.ValidationError, kind: type, value: object) -> Invali
     what, path = found["what"], _steps(found["path"] or "")
     place = _place(path)
     if unknown := _UNKNOWN.fullmatch(what):
-        if unknown["name"] in _NOT_YET:
-            field = _join(place, unknown["name"])
-            return InvalidInput(
-                field, _value_at(value, [*path, unknown["name"]]), _NOT_YET[unknown["name"]]
-            )
         return UnknownOption(_join(place, unknown["name"]), _names(kind, path, place))
     if missing := _MISSING.fullmatch(what):
         return Missing(_join(place, missing["name"]))

@@ -4,7 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from headway.core.callback_url import CALLBACK, shown_url
 from headway.model.places import Delivery
+from headway.model.run import Route
 from headway.model.time import instant_text
 from headway.wire.base import Answer, Limit, Moment, Request
 from headway.wire.names import LetterCursor, Name, Number
@@ -63,7 +65,7 @@ def letter_answer(delivery: Delivery, state: LetterState) -> LetterAnswer:
     return LetterAnswer(
         id=delivery.id,
         state=state,
-        route=route_answer(delivery.route),
+        route=route_answer(_shown(delivery.route)),
         text=delivery.text,
         attachments=attachment_answers(delivery.attachments),
         run_id=delivery.run_id,
@@ -72,3 +74,8 @@ def letter_answer(delivery: Delivery, state: LetterState) -> LetterAnswer:
         first_at=instant_text(delivery.first_at),
         error=delivery.error,
     )
+
+
+def _shown(route: Route) -> Route:
+    """The address of a callback may hold a secret of whoever is called: what follows its `?` is not shown."""
+    return Route(CALLBACK, peer=shown_url(route.peer)) if route.channel == CALLBACK else route

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from headway.model.outcome import Attachment, Outcome
 from headway.model.run import Run
-from headway.model.views import RunView, Why
+from headway.model.views import RunTree, RunView, Why
 from headway.model.words import Reason, Rule, Source, State
 from headway.wire.base import Answer, Limit, Moment, Request, maybe_length
 from headway.wire.base import maybe_moment as _maybe
@@ -95,6 +95,8 @@ class RunAnswer(Answer, frozen=True):
     message_id: str | None
     idempotency_key: str | None
     parent: str | None
+    resumes: str | None
+    """The run whose agent session it goes on with, because somebody asked for that."""
     job: str | None
     """The job that made it, if one did."""
     action: str | None
@@ -107,6 +109,22 @@ class RunPage(Answer, frozen=True):
 
     runs: tuple[RunAnswer, ...]
     cursor: RunCursor | None
+
+
+class BranchAnswer(Answer, frozen=True):
+    """A run in a tree."""
+
+    depth: Number
+    """0: the run that the tree was asked for."""
+    run: RunAnswer
+
+
+class TreeAnswer(Answer, frozen=True):
+    """A run and all that it started, each behind the one that asked for it."""
+
+    branches: tuple[BranchAnswer, ...]
+    more: bool
+    """Whether there are more than are shown."""
 
 
 class WhyAnswer(Answer, frozen=True):
@@ -152,10 +170,16 @@ def run_answer(view: RunView) -> RunAnswer:
         message_id=run.message_id,
         idempotency_key=run.idempotency_key,
         parent=run.parent,
+        resumes=run.resumes,
         job=_job(run),
         action=None if run.task is None else run.task.action,
         outcome=None if view.outcome is None else outcome_answer(view.outcome),
     )
+
+
+def tree_answer(tree: RunTree) -> TreeAnswer:
+    branches = (BranchAnswer(depth=one.depth, run=run_answer(one.view)) for one in tree.branches)
+    return TreeAnswer(branches=tuple(branches), more=tree.more)
 
 
 def outcome_answer(outcome: Outcome) -> OutcomeAnswer:

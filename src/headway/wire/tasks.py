@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from headway.core.callback_url import MAX_URL
 from headway.model.task import Task
 from headway.model.views import RunView
 from headway.model.words import State
@@ -21,6 +22,19 @@ Action = Annotated[
 ]
 Priority = Annotated[
     int, Meta(ge=-100, le=100, description="Lower goes first; those below 10 are interactive.")
+]
+CallbackAddress = Annotated[
+    str,
+    Meta(
+        description=(
+            "An address of the public internet, http or https, that is told how it ended; "
+            "see the guide to delivery."
+        ),
+        min_length=1,
+        max_length=MAX_URL,
+        pattern=r"^https?://[\u0021-\u007e]+$",
+        examples=["https://example.com/hook"],
+    ),
 ]
 Params = Annotated[
     dict[str, object],
@@ -43,6 +57,7 @@ class TaskItem(Request, frozen=True):
     idempotency_key: Name | None = None
     on_repeat: Literal["replay", "retry"] = "replay"
     """What a known idempotency key does whose run failed or was cancelled: tell that again, or try again (D-6)."""
+    callback_url: CallbackAddress | None = None
 
 
 class TaskRequest(TaskItem, frozen=True, kw_only=True):
@@ -58,6 +73,8 @@ class BatchRequest(Request, frozen=True):
     tasks: Annotated[tuple[TaskItem, ...], Meta(min_length=1, max_length=MOST_IN_A_BATCH)]
     atomic: bool = False
     """Take all of them or none."""
+    callback_url: CallbackAddress | None = None
+    """For each task that names none itself."""
 
 
 class TaskPath(Request, frozen=True):

@@ -9,10 +9,11 @@ import msgspec
 
 from headway.model.run import AgentName, LaneName, RunId, SessionKey
 from headway.model.settings import LaneSettings, Settings
-from headway.model.time import HOUR, MILLISECOND, SECOND, Span
+from headway.model.time import HOUR, MILLISECOND, MINUTE, SECOND, Span
 from headway.testing.cluster import CALM, Broken, Cluster, Node, Violation, Weather
 from headway.testing.cluster.agents import CHILD, Habits
 from headway.testing.cluster.cluster import SETTINGS
+from headway.testing.cluster.machines import OUTLIVING
 from headway.testing.cluster.witness import THAW_GRACE
 
 
@@ -419,4 +420,65 @@ def the_node_that_fires_dies_again_and_again() -> None:
             cluster.run(SECOND)
             cluster.add(f"a{number}")
             cluster.run_until(lambda: bool(cluster.up))
+        cluster.settle()
+
+
+# Work that outlives its node (W-2).
+
+HERE, THERE = "machine here", "machine there"
+
+
+def on(cluster: Cluster, **machines: str) -> list[Node]:
+    """Nodes on these machines, started, and each knowing of the others."""
+    nodes = [cluster.add(name, host=host) for name, host in machines.items()]
+    cluster.run_until(lambda: all(node.up for node in nodes))
+    cluster.run(2 * SECOND)
+    return nodes
+
+
+def outlives(cluster: Cluster, node: Node, text: str = "long", attempts: int = 1) -> None:
+    """The node begins some work, and crashes in the middle of it."""
+    node.submit(OUTLIVING, text, {"session": "s", "max_attempts": attempts})
+    cluster.run_until(begun(cluster, node))
+    cluster.run(SECOND)
+    node.crash()
+
+
+def buried(cluster: Cluster) -> Callable[[], bool]:
+    return lambda: any(" buries " in line for line in cluster.log)
+
+
+def a_worker_outlives_its_node_beside_another() -> None:
+    with Cluster(habits=Habits.plain(long=20 * SECOND)) as cluster:
+        a, *_ = on(cluster, a=HERE, b=HERE, c=THERE)
+        outlives(cluster, a)
+        cluster.settle()
+        alarm(cluster.outcome("a-1") == "done", Broken.GIVEN_UP, cluster.outcome("a-1"))
+
+
+def a_worker_waits_for_a_node_of_its_machine() -> None:
+    """Another machine has had time enough to take its run over."""
+    with Cluster(habits=Habits.plain(long=MINUTE)) as cluster:
+        a, _ = on(cluster, a=HERE, c=THERE)
+        outlives(cluster, a, attempts=2)
+        cluster.run_until(buried(cluster))
+        cluster.run(cluster.settings.adoption_grace - SECOND)
+        attempts = cluster.witness.attempts[RunId("a-1")]
+        alarm(len(attempts) == 1, Broken.RESERVED, f"{attempts[-1]} took it over")
+        cluster.add("b", host=HERE)
+        cluster.settle()
+        alarm(len(cluster.witness.machines.adopted) == 1, Broken.GIVEN_UP, "nobody adopted it")
+
+
+def a_machine_does_not_come_back() -> None:
+    """When the grace is over its run goes on elsewhere, to the instant: nobody waits for a poll."""
+    settings = msgspec.structs.replace(SETTINGS, adoption_grace=5_500 * MILLISECOND)
+    with Cluster(settings=settings, habits=Habits.plain(long=MINUTE)) as cluster:
+        a, c = on(cluster, a=HERE, c=THERE)
+        outlives(cluster, a, attempts=2)
+        cluster.run_until(buried(cluster))
+        cluster.run(cluster.settings.adoption_grace - MILLISECOND)
+        alarm(not begun(cluster, c)(), Broken.RESERVED, "it was taken over before its time")
+        cluster.run(20 * MILLISECOND)
+        alarm(begun(cluster, c)(), Broken.RESERVED, "nobody took it over in time")
         cluster.settle()

@@ -23,6 +23,7 @@ import pytest
 
 from headway.core import firing
 from headway.core.actions import Action, Finish, Start
+from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
 from headway.core.session import SessionQueue
 from headway.core.stage import Stage
@@ -100,13 +101,20 @@ def come_back_as_the_same_incarnation(patch: pytest.MonkeyPatch) -> None:
     enlist = ownership.enlist
 
     def again(
-        database: Database, node: StoreNode, name: str, lease: Span, now: Instant, **more: bool
+        database: Database,
+        node: StoreNode,
+        name: str,
+        lease: Span,
+        now: Instant,
+        *,
+        take_over: bool,
+        host: str,
     ) -> int:
         known = database.plain("SELECT id FROM nodes WHERE name = ? AND ended = ''", (name,))
         if known:
             assert isinstance(known[0][0], int)
             return known[0][0]
-        return enlist(database, node, name, lease, now, **more)
+        return enlist(database, node, name, lease, now, take_over=take_over, host=host)
 
     patch.setattr(ownership, "enlist", again)
 
@@ -515,6 +523,52 @@ def go_by_the_clock_of_the_machine(patch: pytest.MonkeyPatch) -> None:
 @breaks("C-12", Broken.CADENCE, scene=scenes.a_job_is_added_where_no_agent_runs)
 def tell_nobody_of_jobs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StoreNode, "hint_all", lambda self, hint: None)
+
+
+# Work that outlives its node (W-2).
+
+
+@breaks("W-2", Broken.GIVEN_UP, scene=scenes.a_worker_outlives_its_node_beside_another)
+def look_for_no_worker(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ownership, "_with_worker", lambda self, place: place)
+
+
+@breaks("W-2", Broken.GIVEN_UP, scene=scenes.a_worker_outlives_its_node_beside_another)
+def store_no_start_as_one_that_outlives_its_node(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Kernel, "set_outliving", lambda self, name, on: None)
+
+
+@breaks("W-2", Broken.TWO_WORKERS, scene=scenes.a_worker_outlives_its_node_beside_another)
+def begin_an_adopted_attempt_anew(patch: pytest.MonkeyPatch) -> None:
+    go_on = Stage.go_on
+
+    def anew(self: Stage, live: LiveRun) -> None:
+        go_on(self, live)
+        start = self.actions[-1]
+        assert isinstance(start, Start)
+        self.actions[-1] = msgspec.structs.replace(start, adopts=False)
+
+    patch.setattr(Stage, "go_on", anew)
+
+
+@breaks("W-2", Broken.RESERVED, scene=scenes.a_worker_waits_for_a_node_of_its_machine)
+def leave_nothing_to_its_machine(patch: pytest.MonkeyPatch) -> None:
+    in_statement(patch, "reserve", "?2 + gone.grace", "?2")
+
+
+@breaks("W-2", Broken.RESERVED, scene=scenes.a_machine_does_not_come_back)
+def leave_it_to_its_machine_for_ever(patch: pytest.MonkeyPatch) -> None:
+    in_statement(patch, "reserve", "?2 + gone.grace", "?2 + 1000 * gone.grace")
+
+
+@breaks("D-5", Broken.RESERVED, scene=scenes.a_machine_does_not_come_back)
+def say_nothing_of_when_it_is_free(patch: pytest.MonkeyPatch) -> None:
+    in_statement(patch, "next_reserved", "reserved_until > ?1", "reserved_until > ?1 AND FALSE")
+
+
+@breaks("W-2", Broken.GIVEN_UP, Broken.TWO_WORKERS)
+def adopt_nothing_in_random_histories(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ownership, "_with_worker", lambda self, place: place)
 
 
 def find(most: int = MOST_SEEDS) -> ClusterFinding:

@@ -20,7 +20,7 @@ CHUNKS = 20
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_promise_is_kept_in_random_histories(chunk: int) -> None:
-    """D-1, D-3, D-4, D-6, D-7, D-9, D-10, S-1, S-8, X-2, X-3, X-4, L-8, R-2, C-5: see `Broken` for each."""
+    """D-1, D-3, D-4, D-6, D-7, D-9, D-10, S-1, S-8, X-2, X-3, X-4, L-8, R-2, C-5, W-2: see `Broken` for each."""
     for seed in range(chunk, SEEDS, CHUNKS):
         simulate_cluster(seed)
 
@@ -50,7 +50,7 @@ def test_histories_reach_what_they_are_to_prove() -> None:
         *("done", Reason.ORPHANED, Reason.STOPPED, Reason.SUPERSEDED, Reason.MERGED, Reason.ERROR),
         *(Reason.QUEUE_DROPPED, Reason.DEADLINE_QUEUED, Reason.DEADLINE_RUNNING),
         *("tried again elsewhere", "steered", "merged", "sub-run elsewhere", "told by another"),
-        *("fired", "fired by several nodes"),
+        *("fired", "fired by several nodes", "adopted", "an orphan ended"),
     ]
     assert {word: seen[word] for word in expected if seen[word] < 3} == {}
 
@@ -103,6 +103,8 @@ def _facts(cluster: Cluster) -> set[str]:
         facts.add("fired")
     if len({attempt.node for run_id in firings for attempt in witness.attempts[run_id]}) > 1:
         facts.add("fired by several nodes")
+    if witness.machines.adopted:
+        facts.add("adopted")
     for node in cluster.nodes:
         for run_id in node.told:
             if any(attempt.node is not node for attempt in witness.attempts.get(run_id, [])):

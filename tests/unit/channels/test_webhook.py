@@ -6,99 +6,27 @@ import hmac
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import timedelta
 
-import msgspec
 import pytest
 import uvloop
 
 from headway import Headway, InvalidInput, Permanent, Turn
 from headway.channels import WebhookChannel, WebhookFailed, sign, verify_signature
 from headway.events import DeliveryFailed
-from headway.model.time import SECOND, Instant
 from headway.ports import Channel
 from tests.unit.channels.letters import CHAT, PICTURE, letter
+from tests.unit.channels.receivers import (
+    NOW_S,
+    OK,
+    SECRET,
+    FixedClock,
+    answer,
+    play,
+    receiver,
+)
 from tests.unit.runtime.worlds import hear, only
-
-SECRET = "s3cret"
-NOW_S = 1_800_000_000
-
-
-class FixedClock:
-    """A clock that stands."""
-
-    def __init__(self, at_s: int = NOW_S) -> None:
-        self._at = at_s * SECOND + 999_999
-
-    def now(self) -> Instant:
-        return self._at
-
-    wall = elapsed = now
-
-
-class Post(msgspec.Struct):
-    """A request as it came in."""
-
-    line: str
-    headers: dict[str, str]
-    body: bytes
-
-
-class Receiver:
-    """Answers each post with the next of its answers, and then with the last one again."""
-
-    def __init__(self, *answers: bytes | None) -> None:
-        self._answers = list(answers)
-        self.posts: list[Post] = []
-        self.came = asyncio.Event()
-        self.url = ""
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        line, *fields = head.strip().split("\r\n")
-        headers = {
-            name.lower(): value for name, value in (field.split(": ", 1) for field in fields)
-        }
-        body = await reader.readexactly(int(headers["content-length"]))
-        self.posts.append(Post(line, headers, body))
-        self.came.set()
-        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        try:
-            if answer is None:
-                await reader.read()  # Until the other side gives up.
-            else:
-                writer.write(answer)
-                await writer.drain()
-        except ConnectionError:
-            pass  # It has read enough.
-        finally:
-            writer.close()
-
-
-def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
-    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
-    return "\r\n".join([*head, "", ""]).encode() + body
-
-
-OK = answer("200 OK", b"thanks")
-
-
-@asynccontextmanager
-async def receiver(*answers: bytes | None, port: int = 0) -> AsyncIterator[Receiver]:
-    receiving = Receiver(*answers)
-    server = await asyncio.start_server(receiving.serve, "127.0.0.1", port)
-    port = server.sockets[0].getsockname()[1]
-    receiving.url = f"http://127.0.0.1:{port}/hook/t0ken?x=1"
-    try:
-        yield receiving
-    finally:
-        server.close()
-
-
-def play(main: Coroutine[object, object, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 20))
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])

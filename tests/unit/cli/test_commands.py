@@ -23,7 +23,7 @@ def test_help_names_every_command_and_says_where_to_begin() -> None:
     for command in (
         *("run", "send", "chat", "stop", "runs", "tasks", "jobs", "heartbeat", "top", "events"),
         *("lanes", "sessions", "nodes", "outbox", "health", "reload", "bench", "demo", "serve"),
-        *("worker", "tokens", "config", "logs", "db"),
+        *("worker", "workers", "machine", "tokens", "config", "logs", "db"),
     ):
         assert command in ran.stdout
     assert "New here? Run: headway demo" in ran.stdout

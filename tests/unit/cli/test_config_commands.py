@@ -114,10 +114,10 @@ class TestShow:
         assert row.split()[1:] == ["default", "HEADWAY_REQUESTS_PER_MINUTE", "next", "start"]
 
     def test_o4_a_password_is_not_shown(self, shell: Shell) -> None:
-        shell.store = "postgresql://me:secret@host/db"
+        shell.store = "postgresql://me:hidden@host/db"
         told = shell.ok("config", "show", "--all")
         assert "postgresql://me:***@host/db" in told.out
-        assert "secret" not in told.out
+        assert "hidden" not in told.out
 
     def test_o2_json_for_programs(self, shell: Shell, tmp_path: Path) -> None:
         other = tmp_path / "other.toml"

@@ -120,7 +120,7 @@ def test_o2_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
     [
         ("[serve]\nport = 1", "line 1: 'serve' is not a setting; did you mean 'server'?"),
         ("[server]\nlease = '1m'", "line 2: 'server.lease' is not a setting; did you mean 'node.lease'?"),
-        ("[zzz]", "there are: agents, channels, lanes, limits, log, node, queue, server, store"),
+        ("[zzz]", "there are: agents, callbacks, channels, lanes, limits, log, node, queue, server, store"),
         ("server = 3", "line 1: server: 3 is not allowed; it must be a table: [server]"),
         ("lanes = 3", "it must be a table: [lanes]"),
         ("[agents]\nbot = 3", "line 2: agents.bot: 3 is not allowed; it must be a table: [agents.bot]"),

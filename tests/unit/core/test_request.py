@@ -90,6 +90,7 @@ GOOD: list[tuple[str, object, str, object]] = [
     ("task", Task("click"), "task", Task("click")),
     ("task", {"action": "type", "params": {"text": "hi"}}, "task", Task("type", params=HELLO)),
     ("traceparent", TRACE, "traceparent", TRACE),
+    ("resumes", "run-1", "resumes", "run-1"),
 ]
 TEXT = "a text of"
 NUMBER = "a whole number from"
@@ -137,6 +138,7 @@ BAD: list[tuple[str, object, str]] = [
     ("task", "click", "a Task, or its fields by name"),
     ("task", ["click"], "a Task, or its fields by name"),
     ("traceparent", 1, TEXT),
+    ("resumes", "", TEXT),
     ("traceparent", "t" * (MAX_NAME + 1), TEXT),
 ]
 BAD_TASKS: list[tuple[object, str, str]] = [
@@ -250,10 +252,24 @@ def test_t5_what_is_wrong_in_one_of_them_is_named_with_its_place(
     assert str(refused.value).startswith(f"{field}: ")
 
 
+def test_t4_a_task_keeps_the_address_it_calls_back_to() -> None:
+    url = "https://example.com/hook?token=s3cret"
+    assert ask(task=Task("click"), callback=url).callback == url
+    assert ask(source="task", callback=url).callback == url
+    for wrong in (1, "ftp://example.com/?token=s3cret"):
+        with pytest.raises(InvalidInput, match="an address such as https://") as refused:
+            ask(task=Task("click"), callback=wrong)
+        assert "s3cret" not in str(refused.value), "it may hold a secret"
+    with pytest.raises(InvalidInput, match="only a task calls back"):
+        ask(callback=url)
+    with pytest.raises(InvalidInput, match="another channel"):
+        ask(route=Route("headway.callback", peer=url))
+
+
 def test_every_option_has_a_good_and_a_bad_case_here() -> None:
     options = set(get_type_hints(SubmitOptions))
-    assert {name for name, *_ in GOOD} | {"on_repeat"} == options
-    assert {name for name, *_ in BAD} == options
+    assert {name for name, *_ in GOOD} | {"on_repeat", "callback"} == options
+    assert {name for name, *_ in BAD} | {"callback"} == options
 
 
 @pytest.mark.parametrize("name", sorted(get_type_hints(SubmitOptions)))
@@ -436,6 +452,7 @@ AGENT_GOOD: dict[str, list[object]] = {
     "timeout": ["5s"],
     "max_attempts": [1],
     "retries": [0],
+    "resume_after": ["60s", 0],
 }
 AGENT_BAD: dict[str, list[object]] = {
     "weight": [0, 1001, True, 1.5],
@@ -449,6 +466,7 @@ AGENT_BAD: dict[str, list[object]] = {
     "timeout": ["5", 5],
     "max_attempts": [0],
     "retries": [-1],
+    "resume_after": ["soon"],
 }
 
 

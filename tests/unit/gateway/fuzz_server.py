@@ -10,13 +10,14 @@ import sys
 
 import uvicorn
 
-from headway import Headway, Turn
+from headway import CallbackSettings, Headway, Settings, Turn
 from headway.gateway import build_app
 
 
 def cast(store: str) -> Headway:
     """The agents that the examples of the documents name."""
-    hw = Headway(store)
+    callbacks = CallbackSettings("a secret of the fuzzer", private=True)
+    hw = Headway(store, settings=Settings(callbacks=callbacks))
 
     @hw.agent("support")
     async def support(turn: Turn) -> str:

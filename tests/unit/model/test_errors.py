@@ -6,6 +6,7 @@ import pytest
 
 from headway.model import errors
 from headway.model.errors import (
+    CannotResume,
     Draining,
     HeadwayError,
     IllegalTransition,
@@ -54,6 +55,7 @@ FAMILIES: dict[type[HeadwayError], set[type[HeadwayError]]] = {
         NotFound,
         TurnOver,
         WouldDeadlock,
+        CannotResume,
         WrongLoop,
         StoreRefused,
         QueueFull,

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from headway import (
+    AgentSettings,
     Delivery,
     Headway,
     InvalidInput,
@@ -17,6 +18,7 @@ from headway import (
     Reply,
     RunFailed,
     Turn,
+    WorkerLost,
 )
 from headway.model import events
 from headway.model.events import (
@@ -28,7 +30,10 @@ from headway.model.events import (
     RunStarted,
     RunSubmitted,
 )
+from headway.model.time import MINUTE
+from headway.runners.function import FunctionRunner
 from headway.testing import virtual_time
+from tests.unit.runtime.keeping import Field, FieldRunner
 from tests.unit.runtime.worlds import CHAT, Recorder, each, endings, hear, moment, only, with_agents
 
 Scenario = Callable[[Headway], Awaitable[None]]
@@ -140,6 +145,21 @@ async def a_quiet_heartbeat(hw: Headway) -> None:
     await asyncio.sleep(61)
 
 
+async def a_dead_worker(hw: Headway) -> None:
+    async def lost(turn: Turn) -> str:
+        raise WorkerLost("it is gone")
+
+    hw.add_agent("lost", FunctionRunner(lost), AgentSettings(max_attempts=1, resume_after=MINUTE))
+    await (await hw.submit("lost", "x")).wait()
+
+
+async def a_worker_that_nobody_wants(hw: Headway) -> None:
+    field = Field()
+    field.add("long gone", 1, age_s=3_600)
+    hw.add_agent("keeps", FieldRunner(field))
+    await asyncio.sleep(5)
+
+
 def break_at_the_end(event: Event) -> None:
     """A bug of ours, as a tap that raises where taps must not."""
     if isinstance(event, RunFinished):
@@ -182,6 +202,9 @@ SCENARIOS: dict[type[Event], Scenario] = {
     events.JobPassed: a_closed_gate,
     events.JobPaused: ten_failures,
     events.HeartbeatQuiet: a_quiet_heartbeat,
+    events.WorkerDied: a_dead_worker,
+    events.ResumeExhausted: a_dead_worker,
+    events.OrphanEnded: a_worker_that_nobody_wants,
 }
 
 
@@ -195,8 +218,9 @@ AMONG_NODES = {
     events.SessionsLost,
     events.StoreAway,
     events.StoreBack,
+    events.WorkerAdopted,
 }
-"""Heard in `test_membership.py`, which has the stores for them."""
+"""Heard in `test_membership.py` and `test_adoption.py`, which have the stores for them."""
 
 
 def _world() -> Headway:

@@ -40,10 +40,10 @@ class DoubtfulStore(MemoryStore):
         self.renewed_at: list[float] = []
         self.enlisted = 0
 
-    async def enlist(self, name: str, lease: int) -> int:
+    async def enlist(self, name: str, lease: int, host: str = "") -> int:
         self.enlisted += 1
         self.dead = False
-        return await super().enlist(name, lease)
+        return await super().enlist(name, lease, host)
 
     async def renew(self) -> Renewal:
         self._answer()

@@ -544,7 +544,7 @@ async def test_n17_a_claim_reads_few_rows_however_many_wait() -> None:
         agents = [AgentName("crowd"), AgentName("few"), AgentName("nobody")]
         async with connection.transaction():
             rows = await connection.fetch(
-                f"select * from {schema}.claim_v1($1, $2, $2, $3, $4, $5, 100, 1000, '{{}}')",
+                f"select * from {schema}.claim_v2($1, $2, $2, $3, $4, $5, 100, 1000, '{{}}', 'h')",
                 *(a.number, a.clock.now(), [MAIN], [10], agents),
             )
             read = await connection.fetchrow(
@@ -559,6 +559,36 @@ async def test_n17_a_claim_reads_few_rows_however_many_wait() -> None:
         assert read["seq_scan"] == 0
         assert read["idx_tup_fetch"] < 200
         assert read["by_index"] > 0
+
+
+@on_a_loop
+async def test_w2_what_is_left_to_its_machine_costs_a_claim_little() -> None:
+    url = fresh_url()
+    async with nodes("a", url=url) as (a,), sql(url) as (connection, schema):
+        await connection.execute(
+            f"insert into {schema}.sessions"
+            " (key, epoch, last_seq, lane, agent, rank, ready_at, reserved_for, reserved_until)"
+            " select 'k' || n, 1, 1, 'main', 'crowd', n, 0,"
+            " case when n <= 100 then 'elsewhere' end, case when n <= 100 then $1::bigint end"
+            " from generate_series(1, 50000) n",
+            a.clock.now() + 1,
+        )
+        async with connection.transaction():
+            rows = await connection.fetch(
+                f"select * from {schema}.claim_v2($1, $2, $2, $3, $4, $5, 100, 1000, '{{}}', 'here')",
+                *(a.number, a.clock.now(), [MAIN], [10], [AgentName("crowd")]),
+            )
+            read = await connection.fetchrow(
+                "select seq_scan, idx_tup_fetch from pg_stat_xact_user_tables"
+                " where schemaname = $1 and relname = 'sessions'",
+                schema,
+            )
+        assert read is not None
+        taken = {row["session"] for row in rows if row["kind"] == "session"}
+        assert taken == {f"k{number}" for number in range(101, 111)}
+        assert rows[-1]["number"] == a.clock.now() + 1, "when the first of them is free"
+        assert read["seq_scan"] == 0
+        assert read["idx_tup_fetch"] < 800
 
 
 @on_a_loop

@@ -14,7 +14,7 @@ from tests.postgres import PostgresServer, server_url, with_option
 from tests.unit.store.test_postgres import AGENT, MAIN, Node, nodes, on_a_loop
 
 POLL = 5 * SECOND
-SEARCH, TAKE, ADMIT_ONE = "claim_v1", "take_v1", "admit_one_v1"
+SEARCH, TAKE, ADMIT_ONE = "claim_v2", "take_v2", "admit_one_v1"
 
 
 @contextmanager

@@ -31,7 +31,8 @@ TASK = '"agentId":"a","action":"b"'
         (TaskRequest, f'{{{TASK},"lane":""}}', "lane", "length >= 1"),
         (TaskRequest, f'{{{TASK},"acton":1}}', "acton", "did you mean 'action'?"),
         (TaskRequest, f'{{{TASK},"tabid":1}}', "tabid", "did you mean 'tabId'?"),
-        (TaskRequest, f'{{{TASK},"callbackUrl":"https://x"}}', "callbackUrl", "not there yet"),
+        (TaskRequest, f'{{{TASK},"callbackUrl":"https://x y"}}', "callbackUrl", "matching"),
+        (TaskRequest, f'{{{TASK},"callbackURL":"https://x"}}', "callbackURL", "callbackUrl"),
         (BatchRequest, '{"agentId":"a","tasks":[]}', "tasks", "a list of length >= 1"),
         (
             BatchRequest,

@@ -7,7 +7,7 @@ from headway.cli.tables import table
 from headway.cli.times import ago, between
 from headway.model.time import Instant
 from headway.wire.places import RouteAnswer
-from headway.wire.runs import OutcomeAnswer, RunAnswer
+from headway.wire.runs import OutcomeAnswer, RunAnswer, TreeAnswer
 
 _LONGEST_KEY = 40
 
@@ -50,6 +50,26 @@ def run_lines(run: RunAnswer, now: Instant) -> str:
     return lines_of(rows)
 
 
+def tree_lines(tree: TreeAnswer, now: Instant) -> str:
+    """A line for each run, drawn below the one that asked for it."""
+    lines: list[str] = []
+    last: set[int] = set()
+    for at, branch in enumerate(tree.branches):
+        depth, run = branch.depth, branch.run
+        following = tree.branches[at + 1 :]
+        is_last = next((later.depth < depth for later in following if later.depth <= depth), True)
+        last = {level for level in last if level < depth} | ({depth} if is_last else set())
+        stem = "".join("   " if level in last else "│  " for level in range(1, depth))
+        twig = "" if not depth else "└─ " if is_last else "├─ "
+        took = between(run.started_at, run.finished_at, now)
+        about = " · ".join(part for part in (state_text(run), took) if part)
+        what = one_line(what_text(run), LONGEST_CELL)
+        lines.append(f"{stem}{twig}{run.run_id}  {run.agent_id}  {about}  {what}".rstrip())
+    if tree.more:
+        lines.append("… and more")
+    return "\n".join(lines)
+
+
 def state_text(run: RunAnswer) -> str:
     """`running`, `cancelling`, `failed/error`."""
     if run.outcome is not None:
@@ -86,12 +106,14 @@ def _options(run: RunAnswer, now: Instant) -> Iterator[tuple[str, str]]:
     yield "message", one_line(run.message_id or "")
     yield "key", one_line(run.idempotency_key or "")
     yield "parent", run.parent or ""
+    yield "resumes", run.resumes or ""
     yield "asks", one_line(what_text(run)) or NOTHING
 
 
 def _ending(outcome: OutcomeAnswer) -> Iterator[tuple[str, str]]:
     yield "reply", one_line(outcome.text)
     yield "error", one_line(outcome.error)
+    yield "code", outcome.code
     yield "merged into", outcome.into or ""
     if outcome.tokens_in or outcome.tokens_out:
         yield "tokens", f"{outcome.tokens_in} in, {outcome.tokens_out} out"

@@ -10,7 +10,7 @@ from headway.config.layers import KeyPath, dotted
 from headway.model.settings import Settings
 
 _BY_NAME = ("lanes", "channels", "agents")
-_VALUES = ("queue", "limits")
+_VALUES = ("queue", "limits", "callbacks")
 _BUDGET = "budget"
 """The one value inside of others; its fields are written among theirs."""
 
@@ -32,6 +32,7 @@ def overlay(code: Settings, config: Config) -> Settings:
     for section in _VALUES:
         wanted = getattr(config.settings, section)
         changes[section] = _over(getattr(code, section), wanted, config, (section,))
+    changes["runners"] = MappingProxyType({**code.runners, **config.settings.runners})
     for field in Settings.__struct_fields__:
         if f"node.{field}" in config.sources:
             changes[field] = getattr(config.settings, field)

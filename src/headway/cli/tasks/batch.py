@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headway.cli.options import AsJson, ServerUrl, TokenText
+from headway.cli.tasks.options import Callback
 
 if TYPE_CHECKING:
     from headway.wire.tasks import BatchRequest
@@ -24,6 +25,7 @@ def batch(
     ],
     *,
     atomic: Annotated[bool, typer.Option("--atomic", help="Take all of them or none.")] = False,
+    callback: Callback = None,
     server: ServerUrl = None,
     token: TokenText = None,
     as_json: AsJson = False,
@@ -32,7 +34,7 @@ def batch(
 
     A task is an object with `action`, and what else `headway tasks submit`
     takes: tabId, selector, ref, params, priority, deadline, lane, session,
-    idempotencyKey. Ends with 2 if one was refused.
+    idempotencyKey, callbackUrl. Ends with 2 if one was refused.
     """
     from headway.cli.answers import show
     from headway.cli.asking import ask
@@ -40,14 +42,16 @@ def batch(
     from headway.cli.tasks.telling import batch_lines
 
     with errors_told():
-        request = read_batch(agent, _text(file), atomic=atomic)
+        request = read_batch(agent, _text(file), atomic=atomic, callback=callback)
     answer = ask(server, token, lambda client: client.tasks.batch(request))
     show(answer, batch_lines, json=as_json)
     if answer.submitted < len(answer.items):
         raise typer.Exit(REFUSED)
 
 
-def read_batch(agent: str, text: str, *, atomic: bool) -> "BatchRequest":
+def read_batch(
+    agent: str, text: str, *, atomic: bool, callback: str | None = None
+) -> "BatchRequest":
     """The request, from a list or from lines. What is wrong is named as in the file: `tasks[3].action`."""
     import msgspec
 
@@ -62,7 +66,7 @@ def read_batch(agent: str, text: str, *, atomic: bool) -> "BatchRequest":
         raise InvalidInput(
             "FILE", text[:40], f"JSON: a list, or an object on each line ({wrong})"
         ) from None
-    asked = {"agentId": agent, "tasks": tasks, "atomic": atomic}
+    asked = {"agentId": agent, "tasks": tasks, "atomic": atomic, "callbackUrl": callback}
     try:
         return msgspec.convert(asked, BatchRequest)
     except msgspec.ValidationError as wrong:

@@ -7,6 +7,7 @@ import typer
 
 from headway.cli.messages import Deadline, Key, Lane, Session
 from headway.cli.options import AsJson, ServerUrl, TokenText
+from headway.cli.tasks.options import Callback
 
 
 def submit(
@@ -27,6 +28,7 @@ def submit(
     lane: Lane = None,
     session: Session = None,
     key: Key = None,
+    callback: Callback = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end, and show the reply.")
     ] = False,
@@ -60,6 +62,7 @@ def submit(
         lane=lane,
         session=session,
         idempotency_key=key,
+        callback_url=callback,
     )
     taken = ask(server, token, lambda client: client.tasks.submit(task))
     if wait:

@@ -5,6 +5,7 @@ from headway.model.value import Value
 from headway.wire.nodes import NodeAnswer
 from headway.wire.sessions import SessionSummary
 from headway.wire.stats import StatsAnswer
+from headway.wire.workers import WorkerAnswer
 
 
 class Note(Value, frozen=True):
@@ -35,6 +36,8 @@ class Board(Value, frozen=True):
     """How many runs have ended lately; None: nobody has listened."""
     trouble: str = ""
     """Why what is shown is old."""
+    workers: tuple[WorkerAnswer, ...] = ()
+    """Processes and panes that execute attempts, of all nodes."""
 
     @property
     def alone(self) -> int:

@@ -125,7 +125,12 @@ def _tell_json(board: "Board") -> None:
     from headway.cli.answers import as_json as json_of
     from headway.cli.printing import print_all
 
-    told = {"stats": board.stats, "sessions": board.sessions, "nodes": board.nodes}
+    told = {
+        "stats": board.stats,
+        "sessions": board.sessions,
+        "nodes": board.nodes,
+        "workers": board.workers,
+    }
     print_all(json_of(told))
 
 

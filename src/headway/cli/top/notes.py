@@ -82,6 +82,19 @@ def _failed(data: Mapping[str, object]) -> _Told:
     return str(data.get("agent", "")), f"attempt {data.get('attempt')}: {data.get('error')}", True
 
 
+def _died(data: Mapping[str, object]) -> _Told:
+    return str(data.get("agent", "")), f"attempt {data.get('attempt')}: {data.get('error')}", True
+
+
+def _adopted(data: Mapping[str, object]) -> _Told:
+    what = f"attempt {data.get('attempt')} goes on: its worker outlived its node"
+    return str(data.get("agent", "")), what, False
+
+
+def _orphan(data: Mapping[str, object]) -> _Told:
+    return str(data.get("agent", "")), "a worker that nobody wanted any more was ended", False
+
+
 def _missed(data: Mapping[str, object]) -> _Told:
     count = data.get("count")
     missed = f"{count} events were missed here" if count else "events may have been missed here"
@@ -123,6 +136,9 @@ _TELLING: Mapping[str, Callable[[Mapping[str, object]], _Told]] = {
     "LaneChanged": _lane,
     "AttemptFailed": _failed,
     "EventsMissed": _missed,
+    "WorkerDied": _died,
+    "WorkerAdopted": _adopted,
+    "OrphanEnded": _orphan,
     "JobFired": _fired,
     "JobPassed": _passed,
     "HeartbeatQuiet": _quiet,

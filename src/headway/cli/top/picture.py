@@ -13,6 +13,7 @@ from headway.cli.answers import one_line
 from headway.cli.times import ago
 from headway.cli.top.board import Board, Note
 from headway.model.time import Instant, as_datetime
+from headway.model.words import WorkerState
 from headway.wire.lanes import LaneAnswer
 
 _MARGIN = 1
@@ -103,6 +104,10 @@ class Picture:
             (f"{stats.inflight}/{limits.max_inflight}", " tasks"),
             (f"{stats.queued}/{limits.max_queue}", " queued"),
         ]
+        if workers := self._board.workers:
+            busy = sum(worker.state is WorkerState.BUSY for worker in workers)
+            what = "worker" if len(workers) == 1 else "workers"
+            parts.append((f"{len(workers)}", f" {what}, {busy} busy"))
         if self._board.per_second is not None:
             parts.append((f"{self._board.per_second:.1f}", " done/s"))
         line = Text()

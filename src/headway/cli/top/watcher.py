@@ -14,12 +14,14 @@ from headway.runtime.clock import SystemClock
 from headway.wire.events import EventQuery
 from headway.wire.nodes import NodesQuery
 from headway.wire.sessions import SessionsQuery
+from headway.wire.workers import WorkersQuery
 
 REFRESH_S = 1.0
 _NOTES = 100
 _FIRST_NOTES = 20
 _WINDOW = 10 * SECOND
 _MOST_SESSIONS = 200
+_MOST_WORKERS = 200
 _AGAIN_S = 2.0
 _TOGETHER = 6
 """News that is among the latest already is counted there: a busy agent does not fill the screen."""
@@ -39,10 +41,11 @@ class Watcher:
 
     async def look(self) -> Board:
         """Ask once. Raises if the server does not answer."""
-        stats, sessions, nodes = await asyncio.gather(
+        stats, sessions, nodes, workers = await asyncio.gather(
             self._client.tasks.stats(),
             self._client.sessions.list(SessionsQuery(limit=_MOST_SESSIONS)),
             self._client.server.nodes(NodesQuery()),
+            self._client.workers.list(WorkersQuery(limit=_MOST_WORKERS)),
         )
         now = self._clock.wall()
         self.board = Board(
@@ -53,6 +56,7 @@ class Watcher:
             nodes.nodes,
             tuple(self._notes),
             self._rate(now) if self._listening else None,
+            workers=workers.workers,
         )
         return self.board
 

@@ -10,10 +10,13 @@ from headway.model.events import (
     CATALOGUE,
     Event,
     JobFired,
+    OrphanEnded,
     RunFinished,
     RunStarted,
     RunSubmitted,
     TokensUsed,
+    WorkerAdopted,
+    WorkerDied,
 )
 from headway.model.telling import kind_of
 from headway.model.time import SECOND
@@ -102,6 +105,7 @@ class Metrics:
     def collect(self) -> Iterator[Metric]:
         """All that was counted so far."""
         yield self._told_events()
+        yield from self._told_workers()
         for table in (
             self._submitted,
             self._finished,
@@ -122,6 +126,18 @@ class Metrics:
         for kind in CATALOGUE:
             family.add_metric((kind_of(kind),), self._events[kind])
         return family
+
+    def _told_workers(self) -> Iterator[Metric]:
+        for kind, name, about in (
+            (WorkerAdopted, "adoptions", "Workers that outlived their node and went on here."),
+            (
+                WorkerDied,
+                "worker_deaths",
+                "Workers that died, or gave no sign of life for too long.",
+            ),
+            (OrphanEnded, "orphans_ended", "Workers that nobody wanted any more, and were killed."),
+        ):
+            yield CounterMetricFamily(f"headway_{name}", about, self._events[kind])
 
     def _run_submitted(self, event: RunSubmitted) -> None:
         self._submitted.counts[event.source, self._lanes.label(event.lane)] += 1

@@ -1,6 +1,7 @@
-"""What is just now, asked when somebody looks: lanes, tasks, the lease, the outbox."""
+"""What is just now, asked when somebody looks: lanes, tasks, the lease, the outbox, workers and the machine."""
 
 import platform
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
@@ -10,6 +11,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from headway.gateway.metrics.tables import MOST_NAMES
 from headway.model.time import SECOND
 from headway.model.views import Stats
+from headway.model.words import WorkerKind, WorkerState
+from headway.model.worker import Snapshot as MachineSnapshot
+from headway.model.worker import Worker
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -21,6 +25,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     stats: Stats | None = None
     letters: tuple[int, int] | None = None
     """Waiting, and dead."""
+    workers: tuple[Worker, ...] | None = None
+    """Those that this node looks after, as it last saw them."""
+    machine: MachineSnapshot | None = None
 
     def collect(self) -> Iterator[Metric]:
         yield InfoMetricFamily(
@@ -37,6 +44,10 @@ class Snapshot(msgspec.Struct, frozen=True):
         if self.stats is not None:
             yield from _node(self.stats)
             yield from _lanes(self.stats)
+        if self.workers is not None:
+            yield _workers(self.workers)
+        if self.machine is not None:
+            yield from _machine(self.machine)
 
 
 def _node(stats: Stats) -> Iterator[Metric]:
@@ -66,6 +77,28 @@ def _lanes(stats: Stats) -> Iterator[Metric]:
         for lane, value in zip(lanes, values, strict=True):
             family.add_metric((lane.name,), float(value))
         yield family
+
+
+def _workers(workers: tuple[Worker, ...]) -> Metric:
+    counted = Counter((worker.kind, worker.state) for worker in workers)
+    about = "Workers that this node looks after, as they were at the last look."
+    family = GaugeMetricFamily("headway_workers", about, labels=("kind", "state"))
+    for kind in WorkerKind:
+        for state in WorkerState:
+            if state is not WorkerState.DEAD:
+                family.add_metric((kind, state), counted[kind, state])
+    return family
+
+
+def _machine(seen: MachineSnapshot) -> Iterator[Metric]:
+    for name, about, value in (
+        ("cpu_percent", "Percent of all cores in use at the last look.", seen.cpu),
+        ("cores", "Cores that the machine has.", seen.cores),
+        ("memory_used_bytes", "Memory in use.", seen.memory_used),
+        ("memory_total_bytes", "Memory that the machine has.", seen.memory_total),
+        ("load", "Processes that wanted to run, on average over a minute.", seen.load),
+    ):
+        yield _gauge(f"headway_machine_{name}", about, value)
 
 
 def _letters(waiting: int, dead: int) -> Metric:

@@ -30,8 +30,16 @@ async def _snapshot(desk: Desk) -> Snapshot:
     except NotRunning:
         return Snapshot(False, desk.streams, desk.journal.left_out)
     ready = not stats.draining and desk.hw.store_away is None
-    missed = desk.journal.left_out
-    return Snapshot(ready, desk.streams, missed, stats, await _letters(desk))
+    watch = desk.hw.engine.watch
+    return Snapshot(
+        ready,
+        desk.streams,
+        desk.journal.left_out,
+        stats,
+        await _letters(desk),
+        tuple(watch.living),
+        watch.snapshot,
+    )
 
 
 async def _letters(desk: Desk) -> tuple[int, int] | None:

@@ -5,15 +5,17 @@ from headway.gateway.desk import Desk
 from headway.gateway.operations import operation
 from headway.gateway.operations.cancelling import cancelled
 from headway.model.errors import NotFound
-from headway.model.views import RunView
+from headway.model.views import RunTree, RunView
 from headway.model.words import Scope
 from headway.wire.runs import (
     RunAnswer,
     RunPage,
     RunPath,
     RunsQuery,
+    TreeAnswer,
     WhyAnswer,
     run_answer,
+    tree_answer,
     why_answer,
 )
 
@@ -50,6 +52,23 @@ async def why(desk: Desk, caller: Caller, asked: RunPath) -> WhyAnswer:
     """Why a run waits: the rule that holds it, its place in line, and an estimate (X-1)."""
     view = await find(desk, caller, asked.run_id)
     return why_answer(await desk.hw.why(view.id))
+
+
+@operation(Scope.READ)
+async def tree(desk: Desk, caller: Caller, asked: RunPath) -> TreeAnswer:
+    """A run and all that it started, each behind the one that asked for it; at most 1,000 of them."""
+    view = await find(desk, caller, asked.run_id)
+    found = await desk.hw.tree(view.id)
+    seen = tuple(one for one in found.branches if caller.sees(one.view.run.agent))
+    return tree_answer(RunTree(seen, found.more))
+
+
+@operation(Scope.SUBMIT)
+async def resume(desk: Desk, caller: Caller, asked: RunPath) -> RunAnswer:
+    """Go on with the agent session of a run whose worker died: a new run, with all its tries before it (W-3)."""
+    view = await find(desk, caller, asked.run_id)
+    handle = await desk.hw.resume(view.id)
+    return run_answer(await desk.hw.run(handle.id))
 
 
 async def find(desk: Desk, caller: Caller, run_id: str) -> RunView:

@@ -38,7 +38,7 @@ async def submit(desk: Desk, caller: Caller, asked: TaskRequest) -> TaskAccepted
     """Ask an agent for a task. It is kept before this answers; `position` is its place in line."""
     caller.need_agent(asked.agent_id)
     await need_place(desk, caller, asked.session)
-    options = _options(asked, caller, "deadline")
+    options = _options(asked, caller, "deadline", asked.callback_url)
     try:
         handle = await desk.hw.submit(asked.agent_id, **options)  # type: ignore[arg-type]
     except (RunFailed, RunCancelled) as ended:
@@ -54,7 +54,7 @@ async def submit_batch(desk: Desk, caller: Caller, asked: BatchRequest) -> Batch
     for session in dict.fromkeys(item.session for item in asked.tasks):
         await need_place(desk, caller, session)
     requests = [
-        _options(item, caller, f"tasks[{number}].deadline")
+        _options(item, caller, f"tasks[{number}].deadline", item.callback_url or asked.callback_url)
         for number, item in enumerate(asked.tasks)
     ]
     taken = await desk.hw.submit_all(asked.agent_id, requests, atomic=asked.atomic)
@@ -134,7 +134,9 @@ async def _batch_item(desk: Desk, taken: Handle | HeadwayError) -> BatchItem:
     return BatchItem(**msgspec.structs.asdict(accepted))
 
 
-def _options(asked: TaskItem, caller: Caller, deadline_field: str) -> dict[str, object]:
+def _options(
+    asked: TaskItem, caller: Caller, deadline_field: str, callback: str | None
+) -> dict[str, object]:
     """What the façade is asked: only what was said, so that its defaults are the only ones."""
     task = Task(asked.action, asked.tab_id, asked.selector, asked.ref, asked.params)
     options: dict[str, object] = {"task": task}
@@ -149,6 +151,8 @@ def _options(asked: TaskItem, caller: Caller, deadline_field: str) -> dict[str, 
     if asked.idempotency_key is not None:
         options["idempotency_key"] = asked.idempotency_key
         options["on_repeat"] = asked.on_repeat
+    if callback is not None:
+        options["callback"] = callback
     if caller.traceparent:
         options["traceparent"] = caller.traceparent
     return options

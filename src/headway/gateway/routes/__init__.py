@@ -14,6 +14,7 @@ from headway.gateway.routes import (
     heartbeats,
     jobs,
     lanes,
+    machine,
     messages,
     metrics,
     nodes,
@@ -23,6 +24,7 @@ from headway.gateway.routes import (
     sessions,
     stats,
     tasks,
+    workers,
 )
 
 ALL: list[Endpoint | BaseRouteHandler] = [
@@ -35,6 +37,8 @@ ALL: list[Endpoint | BaseRouteHandler] = [
     *heartbeats.handlers,
     *outbox.handlers,
     *nodes.handlers,
+    *workers.handlers,
+    *machine.handlers,
     *stats.handlers,
     *config.handlers,
     *events.handlers,

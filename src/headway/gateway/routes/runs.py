@@ -28,6 +28,7 @@ _RUN = {
     "messageId": "1001",
     "idempotencyKey": None,
     "parent": None,
+    "resumes": None,
     "job": None,
     "action": None,
     "outcome": None,
@@ -57,6 +58,29 @@ handlers = [
         TAG,
         refusals=(404, 409),
         answer_example={**_RUN, "cancelling": True},
+    ),
+    Endpoint(
+        "GET",
+        "/runs/{runId}/tree",
+        runs.tree,
+        TAG,
+        refusals=(404,),
+        answer_example={
+            "branches": [
+                {"depth": 0, "run": _RUN},
+                {"depth": 1, "run": {**_RUN, "runId": "1k3f9a2xq-43", "parent": "1k3f9a2xq-42"}},
+            ],
+            "more": False,
+        },
+    ),
+    Endpoint(
+        "POST",
+        "/runs/{runId}/resume",
+        runs.resume,
+        TAG,
+        status=202,
+        refusals=(404, 409),
+        answer_example={**_RUN, "state": "queued", "resumes": "1k3f9a2xq-41"},
     ),
     Endpoint("GET", "/runs/{runId}/why", runs.why, TAG, refusals=(404,), answer_example=_WHY),
     Endpoint(

@@ -2,7 +2,18 @@
 
 from headway.core.request import QUEUE_OPTIONS
 from headway.gateway.access.caller import Caller
-from headway.gateway.operations import chat, health, heartbeats, jobs, lanes, sessions, stats, tasks
+from headway.gateway.operations import (
+    chat,
+    health,
+    heartbeats,
+    jobs,
+    lanes,
+    machine,
+    sessions,
+    stats,
+    tasks,
+    workers,
+)
 from headway.gateway.operations.chat import key_of
 from headway.gateway.rpc.bound import BOUND
 from headway.gateway.rpc.connection import Connection, Methods
@@ -115,6 +126,8 @@ _TABLE = (
     of_operation("heartbeat.wake", heartbeats.wake),
     of_operation("heartbeat.log", heartbeats.heartbeat_log),
     of_operation("wake", heartbeats.wake),
+    of_operation("workers.list", workers.list_workers),
+    of_operation("machine.get", machine.get_machines),
     of_operation("health", health.readiness),
     _discover,
 )

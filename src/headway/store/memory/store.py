@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import islice
 from typing import TypeAlias, assert_never
 
 import msgspec
@@ -39,6 +40,7 @@ from headway.model.time import Instant, Span
 from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.model.words import Source, State
+from headway.model.worker import Beat, Snapshot, Worker
 from headway.ports import (
     KEPT,
     Admission,
@@ -60,7 +62,11 @@ from headway.ports import (
     Renewal,
     RunPage,
     RunQuery,
+    SnapshotPage,
+    SnapshotQuery,
     TurnedAway,
+    WorkerPage,
+    WorkerQuery,
 )
 from headway.store.keys import UNSUCCESSFUL, Key, is_freed, keys_of, was_handled
 from headway.store.memory.cursors import position
@@ -68,6 +74,7 @@ from headway.store.memory.log import JobLog
 from headway.store.memory.outbox import MemoryOutbox
 from headway.store.memory.timetable import MemoryTimetable
 from headway.store.memory.tokens import MemoryTokens
+from headway.store.memory.workers import MemoryWorkers
 from headway.store.refusals import FULL
 
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
@@ -117,6 +124,7 @@ class MemoryStore:
         self._texts: dict[str, str] = {}
         self._limits = settings.limits
         self._tokens = MemoryTokens()
+        self._workers = MemoryWorkers()
         self._outbox = MemoryOutbox()
         self._log = JobLog(self._state_of, self._view_of, settings.retained_runs)
         self._timetable = MemoryTimetable(self._log, self._outbox, self.admit, self._jobs_changed)
@@ -240,6 +248,15 @@ class MemoryStore:
                 found.append(view)
         return RunPage(tuple(found))
 
+    async def descendants(self, run_id: RunId, most: int) -> Sequence[RunView]:
+        """Looks at all runs: for people, who ask seldom."""
+        below = (
+            record
+            for record in self._records.values()
+            if _run_of(record).id == run_id or run_id in _run_of(record).ancestors
+        )
+        return [self._view(record) for record in islice(below, most)]
+
     def set_limits(self, limits: Limits) -> None:
         """For runs that come together; the kernel of the only node knows them for each one alone."""
         self._limits = limits
@@ -263,6 +280,7 @@ class MemoryStore:
                 self._forget(finished.popleft().run.id)
         self._log.prune(now - settings.retention)
         self._outbox.prune(now, now - settings.retention)
+        self._workers.prune(now - settings.beat_retention, now - settings.snapshot_retention)
         return before - len(self._records)
 
     async def keep(self, kind: str, at: Instant, fields: Mapping[str, object]) -> None:
@@ -270,7 +288,7 @@ class MemoryStore:
 
     # One node, which owns everything as soon as it is asked for.
 
-    async def enlist(self, name: str, lease: Span) -> int:
+    async def enlist(self, name: str, lease: Span, host: str = "") -> int:
         self._node = NodeView(self._node.id + 1, name, self._clock.now(), 0, lease)
         return self._node.id
 
@@ -382,6 +400,29 @@ class MemoryStore:
 
     async def text(self, name: str) -> str | None:
         return self._texts.get(name)
+
+    # Who works.
+
+    async def beat(self, workers: Sequence[Worker], at: Instant) -> None:
+        self._workers.beat(workers, at)
+
+    async def workers(self, query: WorkerQuery) -> WorkerPage:
+        return self._workers.page(query)
+
+    async def find_worker(self, worker_id: str) -> Worker | None:
+        return self._workers.find(worker_id)
+
+    async def beats(self, worker_id: str, most: int) -> Sequence[Beat]:
+        return self._workers.beats(worker_id, most)
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        self._workers.keep_snapshot(snapshot)
+
+    async def snapshots(self, query: SnapshotQuery) -> SnapshotPage:
+        return self._workers.snapshots(query)
+
+    async def machines(self) -> Sequence[Snapshot]:
+        return self._workers.machines()
 
     # Who may ask.
 
@@ -594,6 +635,10 @@ def _matches(query: RunQuery, view: RunView) -> bool:
         and (query.state is None or view.state is query.state)
         and (query.source is None or view.run.source is query.source)
     )
+
+
+def _run_of(record: _Record) -> Run:
+    return record if type(record) is Run else record.run  # type: ignore[union-attr]  # mypy does not follow type()
 
 
 def _is_task(run: Run) -> bool:

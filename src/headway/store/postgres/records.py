@@ -69,6 +69,8 @@ class RecordBatch:
         self.steps: dict[RunId, int] = {}
         self.released: set[SessionKey] = set()
         self.starts: tuple[list[object], ...] = ([], [], [], [], [])
+        self.outliving: list[object] = []
+        """Runs that start and go on outside the node's process (W-2)."""
         self.finishes: tuple[list[object], ...] = tuple([] for _ in range(8))
         self.releases: tuple[list[object], ...] = ([], [])
         self.merges: tuple[list[object], ...] = tuple([] for _ in range(12))
@@ -85,7 +87,10 @@ class RecordBatch:
         """Whether nodes may wait for some of it that are not known here: a merged run, or the outbox."""
 
     def columns(self, node: int, now: Instant, *, careful: bool) -> list[object]:
-        """The arguments of `record_v1`, and those of `record_all_v1` besides if the batch has any of its kinds."""
+        """The arguments of `record_v1`, and those of `record_all_v1` besides if the batch has any of its kinds.
+
+        With starts that outlive their node, those of `record_all_v2`.
+        """
         sessions = sorted(self.epochs)
         columns: list[object] = [
             node, now, sessions, [self.epochs[session] for session in sessions],
@@ -97,6 +102,8 @@ class RecordBatch:
                 list(self.bodies), list(self.bodies.values()), self.steers,
                         list(self.memories), list(self.memories.values()), *self.answers,
                         *self.deliveries]  # fmt: skip
+        if self.outliving:
+            columns.append(self.outliving)
         return columns
 
 
@@ -167,6 +174,9 @@ def _add_start(batch: RecordBatch, start: Start) -> None:
     times.append(start.at)
     if run.overflow:
         _add_body(batch, run)
+    if start.outlives:
+        batch.rare = True
+        batch.outliving.append(run.id)
 
 
 def _add_body(batch: RecordBatch, run: Run) -> None:

@@ -23,7 +23,7 @@ class Migration(Value, frozen=True):
 def statements(schema: str) -> dict[str, str]:
     """All named statements, by name."""
     found: dict[str, str] = {}
-    for file in ("reads.sql", "writes.sql", "timetable.sql", "tokens.sql"):
+    for file in ("reads.sql", "writes.sql", "timetable.sql", "tokens.sql", "workers.sql"):
         text = (files(__package__) / "queries" / file).read_text(encoding="utf-8")
         _, *parts = _NAME.split(text)
         for name, statement in zip(parts[::2], parts[1::2], strict=True):

@@ -27,6 +27,7 @@ from headway.model.time import DAY, MINUTE, Instant, Span
 from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
 from headway.model.words import Cut, Reason, Source, State
+from headway.model.worker import Beat, Snapshot, Worker
 from headway.ports import (
     KEPT,
     Admission,
@@ -48,7 +49,11 @@ from headway.ports import (
     Renewal,
     RunPage,
     RunQuery,
+    SnapshotPage,
+    SnapshotQuery,
     TurnedAway,
+    WorkerPage,
+    WorkerQuery,
 )
 from headway.store.codec import (
     UNTAKEN,
@@ -77,6 +82,7 @@ from headway.store.postgres.timetable import PostgresTimetable
 from headway.store.postgres.together import RUN_KEY, PostgresTogether
 from headway.store.postgres.tokens import PostgresTokens
 from headway.store.postgres.troubles import BAD_DATA, constraint_of
+from headway.store.postgres.workers import PostgresWorkers
 from headway.store.refusals import FULL, STOPPED
 
 _FULL_TEXT, _STOPPED_TEXT = encode_outcome(FULL), encode_outcome(STOPPED)
@@ -124,6 +130,7 @@ class PostgresStore:
             repeated=self._repeated,
         )
         self._tokens = PostgresTokens(self._connections, self._address.schema)
+        self._workers = PostgresWorkers(self._connections, self._address.schema)
         self._unreadable: dict[SessionKey, Instant] = {}
         """Sessions that this version cannot read, and until when they are left alone (N-20)."""
         self._left = 0
@@ -131,6 +138,8 @@ class PostgresStore:
         self._searched: _Searched | None = None
         self._node = 0
         """0 until it is enlisted: such a process adds and reads, and owns nothing."""
+        self._host = ""
+        """The machine that it runs on (W-2)."""
         self._waiting: list[Asked] = []
         self._flushing = False
         self._room = 0
@@ -142,12 +151,13 @@ class PostgresStore:
         self._admit_one = f"call {schema}.admit_one_v1({numbers}, {', '.join(['null'] * 7)})"
         self._record = Call(f"{schema}.record_v1", *RECORD)
         self._record_all = _call(schema, "record_all_v1", _RECORD_ALL)
+        self._record_outliving = _call(schema, "record_all_v2", _RECORD_ALL + 1)
         self._order = _call(schema, "order_v1", 6)
-        self._claim = _call(schema, "claim_v1", 9)
-        self._take = _call(schema, "take_v1", 7)
+        self._claim = _call(schema, "claim_v2", 10)
+        self._take = _call(schema, "take_v2", 8)
         self._news = _call(schema, "news_v1", 5)
         self._renew = _call(schema, "renew_v1", 1)
-        self._end_node = _call(schema, "end_node_v1", 4)
+        self._end_node = _call(schema, "end_node_v2", 4)
         self._hold_slots = _call(schema, "hold_slots_v1", 4)
         self._prune = _call(schema, "prune_v1", 4)
 
@@ -443,7 +453,7 @@ class PostgresStore:
         if batch is None:
             return
         columns = batch.columns(self._node, self._clock.now(), careful=careful)
-        statement = self._record_all
+        statement = self._record_outliving if batch.outliving else self._record_all
         if not batch.rare:
             statement, columns = self._record.statement, self._record.values(columns)
         try:
@@ -562,6 +572,11 @@ class PostgresStore:
         cursor = str(rows[query.limit]["number"]) if len(rows) > query.limit else None
         return RunPage(tuple(_view(row) for row in rows[: query.limit]), cursor)
 
+    async def descendants(self, run_id: RunId, most: int) -> Sequence[RunView]:
+        statement = f"{self._sql['view']} {self._sql['tree']}"
+        rows = await self._connections.call(statement, run_id, most, within=_LONG)
+        return [_view(row) for row in rows]
+
     def set_limits(self, limits: Limits) -> None:
         self._limits = limits
         self._room = 0
@@ -578,14 +593,17 @@ class PostgresStore:
         await self._connections.call(
             self._sql["give_up_letters"], encode_text(UNTAKEN), now - 2 * DAY
         )
+        more = await self._workers.prune(settings, most, now)
         # Who asks goes on at once while as much was forgotten as he allowed.
-        return max(int(rows[0][0]), most if lines >= most else 0)
+        return max(int(rows[0][0]), most if more or lines >= most else 0)
 
     # Nodes.
 
-    async def enlist(self, name: str, lease: Span) -> int:
-        rows = await self._connections.call(self._sql["enlist"], name, self._clock.now(), lease)
+    async def enlist(self, name: str, lease: Span, host: str = "") -> int:
+        values = (name, self._clock.now(), lease, host, self._settings.adoption_grace)
+        rows = await self._connections.call(self._sql["enlist"], *values)
         self._node = int(rows[0]["id"])
+        self._host = host
         self._hints.enlisted(self._node)
         return self._node
 
@@ -655,9 +673,10 @@ class PostgresStore:
             _MOST_URGENT,
             _MOST_PLACES,
             list(self._unreadable),
+            self._host,
         )
         last = rows.pop()
-        holdings, strange = _holdings(rows)
+        holdings, strange = await self._holdings(rows)
         if strange:
             await self._leave_alone(strange)
         next_at, more = last["number"], last["orphaned"]
@@ -696,6 +715,7 @@ class PostgresStore:
         rows = await self._connections.call(
             self._take,
             self._node,
+            self._clock.now(),
             until,
             list(wide),
             list(agents),
@@ -703,7 +723,7 @@ class PostgresStore:
             list(self._unreadable),
             offered,
         )
-        holdings, strange = _holdings(rows)
+        holdings, strange = await self._holdings(rows)
         if strange:
             await self._leave_alone(strange)
         self._searched = searched
@@ -725,7 +745,22 @@ class PostgresStore:
         if not seen and not complete:
             return ()
         values = (self._node, list(seen), list(seen.values()), _MOST_PLACES, complete)
-        return _holdings(await self._connections.call(self._news, *values))[0]
+        holdings, _ = await self._holdings(await self._connections.call(self._news, *values))
+        return holdings
+
+    async def _holdings(
+        self, rows: Iterable[asyncpg.Record]
+    ) -> tuple[tuple[Holding, ...], Sequence[Release]]:
+        """Sessions as they were read. Where workers of orphaned runs may be is asked for only if there are any."""
+        holdings, strange = _holdings(rows)
+        orphans = [
+            place.run.id for holding in holdings for place in holding.places if place.orphaned
+        ]
+        if not orphans:
+            return holdings, strange
+        found = await self._connections.call(self._sql["hosts"], orphans)
+        hosts = {row["run"]: row["host"] for row in found}
+        return tuple(_with_hosts(holding, hosts) for holding in holdings), strange
 
     async def nodes(self) -> Sequence[NodeView]:
         rows = await self._connections.call(self._sql["nodes"], within=_LONG)
@@ -810,6 +845,29 @@ class PostgresStore:
 
     async def text(self, name: str) -> str | None:
         return await self._timetable.text(name)
+
+    # Who works.
+
+    async def beat(self, workers: Sequence[Worker], at: Instant) -> None:
+        await self._workers.beat(workers, at)
+
+    async def workers(self, query: WorkerQuery) -> WorkerPage:
+        return await self._workers.page(query)
+
+    async def find_worker(self, worker_id: str) -> Worker | None:
+        return await self._workers.find(worker_id)
+
+    async def beats(self, worker_id: str, most: int) -> Sequence[Beat]:
+        return await self._workers.beats(worker_id, most)
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        await self._workers.keep_snapshot(snapshot)
+
+    async def snapshots(self, query: SnapshotQuery) -> SnapshotPage:
+        return await self._workers.snapshots(query)
+
+    async def machines(self) -> Sequence[Snapshot]:
+        return await self._workers.machines()
 
     # Who may ask.
 
@@ -923,6 +981,14 @@ def _holdings(rows: Iterable[asyncpg.Record]) -> tuple[tuple[Holding, ...], list
         for key in sorted(strange)
     ]
     return holdings, released
+
+
+def _with_hosts(holding: Holding, hosts: Mapping[str, str]) -> Holding:
+    places = tuple(
+        msgspec.structs.replace(place, host=hosts[place.run.id]) if place.run.id in hosts else place
+        for place in holding.places
+    )
+    return msgspec.structs.replace(holding, places=places)
 
 
 def _place(row: asyncpg.Record) -> Place:

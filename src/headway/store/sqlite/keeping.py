@@ -20,6 +20,7 @@ from headway.store.codec import (
     read_letter_cursor,
     said_key,
 )
+from headway.store.sqlite import workers
 from headway.store.sqlite.database import Database
 from headway.store.sqlite.node import Node
 
@@ -120,4 +121,5 @@ def prune(database: Database, settings: Settings, most: int, now: Instant) -> in
     database.run("forget_dead_letters", now - settings.retention)
     database.run("forget_nodes", now - settings.retention)
     database.run("forget_events", now - settings.retention, most)
-    return forgotten
+    # Who asks goes on at once while as much was forgotten as he allowed.
+    return most if workers.prune(database, settings, most, now) else forgotten

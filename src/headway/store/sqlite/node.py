@@ -13,6 +13,8 @@ class Node:
     def __init__(self, settings: Settings) -> None:
         self.id = 0
         """0 until it is enlisted: such a process adds and reads, and never owns anything (N-21)."""
+        self.host = ""
+        """The machine that it runs on (W-2)."""
         self.settings = settings
         self.limits: Limits = settings.limits
         self.alone = True

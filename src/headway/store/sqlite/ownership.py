@@ -30,7 +30,14 @@ _MOST_URGENT = 100
 
 
 def enlist(
-    database: Database, node: Node, name: str, lease: Span, now: Instant, *, take_over: bool
+    database: Database,
+    node: Node,
+    name: str,
+    lease: Span,
+    now: Instant,
+    *,
+    take_over: bool,
+    host: str,
 ) -> int:
     """A new incarnation. With `take_over` all others are gone: the lock beside the file says so (N-21)."""
     counted = database.row("next_node")
@@ -39,7 +46,8 @@ def enlist(
     if take_over:
         for peer, _, _ in database.rows("peers", 0):
             end_node(database, node, cast(int, peer), how="dead", now=now)
-    database.run("add_node", number, name, now, lease)
+    database.run("add_node", number, name, now, lease, host, node.settings.adoption_grace)
+    node.host = host
     return number
 
 
@@ -63,6 +71,8 @@ def end_node(
         return False
     database.run("orphan_attempts", now, gone)
     database.run("orphan_places", gone)
+    if how == "dead":
+        database.run("reserve", gone, now)
     database.run("drop_attempts", gone)
     database.run("drop_idle_of", gone)
     for (key,) in database.rows("sessions_owned", gone):
@@ -94,9 +104,11 @@ def claim(
     names = msgspec.json.encode(list(agents)).decode()
     node.unreadable = {key: until for key, until in node.unreadable.items() if until > now}
     urgent = database.rows("urgent_sessions", now, _MOST_URGENT + len(node.unreadable))
-    keys = [cast(str, key) for (key,) in urgent if key not in node.unreadable]
+    own = database.rows("reserved_sessions", node.host, names, _MOST_URGENT) if node.host else []
+    found = dict.fromkeys(cast(str, key) for (key,) in (*urgent, *own))
+    keys = [key for key in found if key not in node.unreadable]
     order = {agent: place for place, agent in enumerate(agents)}
-    ready, more = _ready(database, room, order, until, {*keys, *node.unreadable})
+    ready, more = _ready(database, room, order, until, now, {*keys, *node.unreadable})
     keys += ready
     holdings = _own(database, node, [SessionKey(key) for key in keys], now) if keys else ()
     return Claims(holdings, _next_at(database, names, until, now), more)
@@ -121,11 +133,12 @@ def _own(
     return tuple(holdings)
 
 
-def _ready(
+def _ready(  # noqa: PLR0917 - all that a claim goes by
     database: Database,
     room: Mapping[LaneName, int],
     order: Mapping[AgentName, int],
     until: Instant,
+    now: Instant,
     taken: set[str],
 ) -> tuple[list[str], bool]:
     """Sessions by lane: one of each agent in turn, the agents in the order given, the lowest rank first."""
@@ -138,7 +151,8 @@ def _ready(
             continue
         limit = free + 1 + len(taken)
         found = cast(
-            list[tuple[int, int, str]], database.rows("ready_sessions", lane, agent, until, limit)
+            list[tuple[int, int, str]],
+            database.rows("ready_sessions", lane, agent, until, now, limit),
         )
         left = [row for row in found if row[2] not in taken]
         lines.setdefault(lane, []).extend(
@@ -153,7 +167,11 @@ def _ready(
 
 
 def _next_at(database: Database, names: str, until: Instant, now: Instant) -> Instant | None:
-    found = (database.row("next_due", until, names), database.row("next_deadline", now))
+    found = (
+        database.row("next_due", until, names),
+        database.row("next_deadline", now),
+        database.row("next_reserved", now, names),
+    )
     return min((cast(int, row[0]) for row in found if row is not None), default=None)
 
 
@@ -176,6 +194,7 @@ class _PlaceRow(msgspec.Struct, array_like=True, gc=False):
     orphaned: int
     started_at: Instant | None
     cut: Cut | None
+    host: str | None = None
 
     def place(self) -> Place:
         standing = None if self.standing is None else decode_standing(self.standing)
@@ -187,6 +206,7 @@ class _PlaceRow(msgspec.Struct, array_like=True, gc=False):
             bool(self.orphaned),
             self.started_at,
             self.cut,
+            self.host or "",
         )
 
 

@@ -54,6 +54,11 @@ def list_runs(database: Database, query: RunQuery) -> RunPage:
     return RunPage(views, str(rows[query.limit][0]) if len(rows) > query.limit else None)
 
 
+def descendants(database: Database, run_id: RunId, most: int) -> list[RunView]:
+    """A run and all below it that is still kept, the oldest first."""
+    return [_view(row) for row in database.rows("tree", run_id, most)]
+
+
 def _of_state(state: State) -> tuple[str, tuple[Column, ...]]:
     if state in FINAL_STATES:
         return "runs.state = ?", (state,)

@@ -229,6 +229,7 @@ class _Recording:
         starts, self._starts = self._starts, {}
         numbers = self._numbers
         rows: list[tuple[Column, ...]] = []
+        again: list[tuple[Column]] = []
         for run_id, start in starts.items():
             number = numbers.get(run_id)
             if number is None:
@@ -243,11 +244,13 @@ class _Recording:
                     self._node.id,
                     start.epoch,
                     start.at,
+                    int(start.outlives),
                 )
             )
             if run.overflow:
                 self._database.run("set_body", encode_run(run), number)
-        again = [(row[0],) for row in rows if cast(int, row[3]) > 1]
+            if start.attempt > 1 or start.adopts:
+                again.append((number,))
         if again:
             self._database.write("begin_again", again)
         try:

@@ -26,6 +26,8 @@ from headway.model.settings import Limits, Settings
 from headway.model.time import Instant, Span
 from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
+from headway.model.worker import Beat, Snapshot
+from headway.model.worker import Worker as SeenWorker
 from headway.ports import (
     Admission,
     Claims,
@@ -45,10 +47,23 @@ from headway.ports import (
     Renewal,
     RunPage,
     RunQuery,
+    SnapshotPage,
+    SnapshotQuery,
     TurnedAway,
+    WorkerPage,
+    WorkerQuery,
 )
 from headway.store.codec import encode_fields
-from headway.store.sqlite import intake, keeping, ownership, reading, recording, timetable, tokens
+from headway.store.sqlite import (
+    intake,
+    keeping,
+    ownership,
+    reading,
+    recording,
+    timetable,
+    tokens,
+)
+from headway.store.sqlite import workers as muster
 from headway.store.sqlite.advances import advance, advance_apart
 from headway.store.sqlite.board import BOARD
 from headway.store.sqlite.database import (
@@ -376,6 +391,9 @@ class SqliteStore:
     async def list(self, query: RunQuery) -> RunPage:
         return await self._read(lambda db: reading.list_runs(db, query))
 
+    async def descendants(self, run_id: RunId, most: int) -> Sequence[RunView]:
+        return await self._read(lambda db: reading.descendants(db, run_id, most))
+
     def set_limits(self, limits: Limits) -> None:
         self._node.limits = limits
 
@@ -389,13 +407,15 @@ class SqliteStore:
 
     # Roll.
 
-    async def enlist(self, name: str, lease: Span) -> int:
+    async def enlist(self, name: str, lease: Span, host: str = "") -> int:
         if self._lock is not None:
             self._lock.take()
         now = self._clock.now()
         exclusive = self._exclusive
         self._node.id = await self._write(
-            lambda db: ownership.enlist(db, self._node, name, lease, now, take_over=exclusive)
+            lambda db: ownership.enlist(
+                db, self._node, name, lease, now, take_over=exclusive, host=host
+            )
         )
         if self._poke is not None:
             self._poke.listen(asyncio.get_running_loop(), self._poked)
@@ -520,6 +540,29 @@ class SqliteStore:
 
     async def text(self, name: str) -> str | None:
         return await self._read(lambda db: timetable.text_of(db, name))
+
+    # Muster.
+
+    async def beat(self, workers: Sequence[SeenWorker], at: Instant) -> None:
+        await self._write(lambda db: muster.beat(db, workers, at))
+
+    async def workers(self, query: WorkerQuery) -> WorkerPage:
+        return await self._read(lambda db: muster.page(db, query))
+
+    async def find_worker(self, worker_id: str) -> SeenWorker | None:
+        return await self._read(lambda db: muster.find(db, worker_id))
+
+    async def beats(self, worker_id: str, most: int) -> Sequence[Beat]:
+        return await self._read(lambda db: muster.beats(db, worker_id, most))
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        await self._write(lambda db: muster.keep_snapshot(db, snapshot))
+
+    async def snapshots(self, query: SnapshotQuery) -> SnapshotPage:
+        return await self._read(lambda db: muster.snapshots(db, query))
+
+    async def machines(self) -> Sequence[Snapshot]:
+        return await self._read(muster.machines)
 
     # Vault.
 

@@ -6,6 +6,7 @@
     loops, clocks        one loop and one clock for each node, stepped by the conductor
     faults               what goes wrong between a node and its store
     agents, journal      what attempts do, and what they write down
+    machines             where nodes run, and what goes on there when one is gone
     database             the shared database, and a reader that looks past all stores
     timetable            its jobs, and what must hold of their firings
     witness, verdict     what must hold while it happens, and when all is over

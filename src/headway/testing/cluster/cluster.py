@@ -24,6 +24,7 @@ from headway.testing.cluster.clocks import WallClock
 from headway.testing.cluster.database import SharedDatabase
 from headway.testing.cluster.faults import CALM, Weather
 from headway.testing.cluster.loops import Conductor
+from headway.testing.cluster.machines import OUTLIVING
 from headway.testing.cluster.nodes import Node
 from headway.testing.cluster.verdict import check_at_the_end, unsettled
 from headway.testing.cluster.violation import Broken, Violation
@@ -51,12 +52,14 @@ SETTINGS = Settings(
     idle_sessions=2,
     retention=7 * DAY,
     task_retention=7 * DAY,
+    adoption_grace=5 * SECOND,
 )
 AGENTS: Mapping[AgentName, AgentSettings] = MappingProxyType(
     {
         AgentName("alpha"): AgentSettings(),
         AgentName("beta"): AgentSettings(steerable=True),
         AgentName(CHILD): AgentSettings(),
+        AgentName(OUTLIVING): AgentSettings(),
     }
 )
 _PATIENCE: Span = 10 * MINUTE
@@ -115,8 +118,14 @@ class Cluster:
 
     # Nodes.
 
-    def add(self, name: str, runs: frozenset[AgentName] | None = None, off_by: Span = 0) -> Node:
-        """Start one more node; without `runs` it has runners for all agents."""
+    def add(
+        self,
+        name: str,
+        runs: frozenset[AgentName] | None = None,
+        off_by: Span = 0,
+        host: str | None = None,
+    ) -> Node:
+        """Start one more node; without `runs` it has runners for all agents, without `host` its own machine."""
         self._started += 1
         node = Node(
             name,
@@ -130,6 +139,7 @@ class Cluster:
             self.database,
             f"{self.seed} {name} {self._started}",
             off_by,
+            f"machine {name}" if host is None else host,
         )
         node.store.weather = self.weather
         self.nodes.append(node)

@@ -30,6 +30,7 @@ from headway.model.settings import Limits
 from headway.model.time import SECOND, Instant, Span
 from headway.model.token import Token
 from headway.model.views import NodeView, RunView, StoreStatus
+from headway.model.worker import Beat, Snapshot, Worker
 from headway.ports import (
     Admission,
     Claims,
@@ -48,8 +49,12 @@ from headway.ports import (
     Renewal,
     RunPage,
     RunQuery,
+    SnapshotPage,
+    SnapshotQuery,
     Store,
     TurnedAway,
+    WorkerPage,
+    WorkerQuery,
 )
 from headway.testing.cluster.clocks import WallClock
 from headway.testing.cluster.loops import Conductor
@@ -272,6 +277,9 @@ class FaultyStore:
     async def list(self, query: RunQuery) -> RunPage:
         return await self._through("list", lambda: self._store.list(query))
 
+    async def descendants(self, run_id: RunId, most: int) -> Sequence[RunView]:
+        return await self._through("descendants", lambda: self._store.descendants(run_id, most))
+
     def set_limits(self, limits: Limits) -> None:
         self._store.set_limits(limits)
 
@@ -283,11 +291,11 @@ class FaultyStore:
 
     # The roll.
 
-    async def enlist(self, name: str, lease: Span) -> int:
+    async def enlist(self, name: str, lease: Span, host: str = "") -> int:
         asked_at = self._conductor.now
         return await self._through(
             "enlist",
-            lambda: self._store.enlist(name, lease),
+            lambda: self._store.enlist(name, lease, host),
             lambda number: self._sight.enlisted(number, asked_at),
         )
 
@@ -419,6 +427,29 @@ class FaultyStore:
 
     async def text(self, name: str) -> str | None:
         return await self._through("text", lambda: self._store.text(name))
+
+    # The muster.
+
+    async def beat(self, workers: Sequence[Worker], at: Instant) -> None:
+        await self._through("beat", lambda: self._store.beat(workers, at))
+
+    async def workers(self, query: WorkerQuery) -> WorkerPage:
+        return await self._through("workers", lambda: self._store.workers(query))
+
+    async def find_worker(self, worker_id: str) -> Worker | None:
+        return await self._through("find_worker", lambda: self._store.find_worker(worker_id))
+
+    async def beats(self, worker_id: str, most: int) -> Sequence[Beat]:
+        return await self._through("beats", lambda: self._store.beats(worker_id, most))
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        await self._through("keep_snapshot", lambda: self._store.keep_snapshot(snapshot))
+
+    async def snapshots(self, query: SnapshotQuery) -> SnapshotPage:
+        return await self._through("snapshots", lambda: self._store.snapshots(query))
+
+    async def machines(self) -> Sequence[Snapshot]:
+        return await self._through("machines", self._store.machines)
 
     # The vault.
 

@@ -15,6 +15,7 @@ from headway.model.words import Misfire, Mode, Overlap
 from headway.testing.cluster.agents import Habits
 from headway.testing.cluster.cluster import AGENTS, FEW, SETTINGS, Cluster
 from headway.testing.cluster.faults import Weather
+from headway.testing.cluster.machines import OUTLIVING
 from headway.testing.cluster.nodes import CHANNEL, GATE, Node
 
 _NAMES = ("a", "b", "c", "d")
@@ -38,6 +39,11 @@ class History:
         self._sessions = [f"s{number}" for number in range(random.randint(1, 5))] + ["wide"]
         self._runs: list[RunId] = []
         self._of_jobs = Random(f"{seed} jobs")
+        self._of_machines = Random(f"{seed} machines")
+        self._machines = self._of_machines.choice((1, 2, 2, 3))
+        """How many there are: nodes whose names differ may well share one."""
+        self._outliving = self._of_machines.choice((0.0, 0.2, 0.4))
+        """How often work is for an agent that outlives its node."""
         self._asked = 0
         self.span = random.randint(8, 30) * SECOND
 
@@ -54,6 +60,9 @@ class History:
         for _ in range(random.choice((0, 1, 2, 3, 4, 6))):
             self._plan(3 * SECOND, self.span, self._fault)
         self._plan_jobs()
+        if self._of_machines.random() < 0.1:
+            at = self._of_machines.randrange(3 * SECOND, self.span)
+            cluster.conductor.plan(at, self._reboot)
         cluster.run(self.span)
 
     def _plan(self, first: Span, last: Span, call: Callable[[], object]) -> None:
@@ -84,7 +93,11 @@ class History:
         if self._remote and name == self._names[0]:
             runs -= {AgentName("beta")}
         off_by = self._random.choice((0, 0, -3 * SECOND, 3 * SECOND, 40 * SECOND))
-        self.cluster.add(name, runs, off_by)
+        self.cluster.add(name, runs, off_by, self._host(name))
+
+    def _host(self, name: str) -> str:
+        """A node that comes back is on the machine that it was on before."""
+        return f"machine {_NAMES.index(name[0]) % self._machines}"
 
     def _node(self) -> Node | None:
         up = self.cluster.up
@@ -111,6 +124,10 @@ class History:
             options["idempotency_key"] = f"key-{random.randrange(6)}"
         options["max_attempts"] = random.choice((1, 2, 2, 3))
         options["retries"] = random.choice((0, 0, 0, 1))
+        if self._of_machines.random() < self._outliving:
+            # Not in a lane that is bounded over all nodes: what goes on there was counted on a node that is gone.
+            agent = OUTLIVING
+            options.pop("lane", None)
         self._ask(node, agent, text, options)
         if random.random() < 0.1:
             other = self._node()
@@ -254,6 +271,14 @@ class History:
         self._say(f"{node.name} crashes")
         node.crash()
         self._come_back(node)
+
+    def _reboot(self) -> None:
+        """A whole machine: its nodes, and what they had begun."""
+        host = f"machine {self._of_machines.randrange(self._machines)}"
+        self._say(f"{host} starts anew")
+        for node in [n for n in self.cluster.nodes if n.host == host and n.gone_at is None]:
+            self._crash(node)
+        self.cluster.witness.machines.named(host).reboot()
 
     def _come_back(self, node: Node) -> None:
         """Mostly somebody starts it again."""

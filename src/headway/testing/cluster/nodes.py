@@ -26,8 +26,9 @@ from headway.testing.cluster.database import SharedDatabase, interrupt_after
 from headway.testing.cluster.faults import FaultyStore, Sight
 from headway.testing.cluster.journal import Attempt
 from headway.testing.cluster.loops import Conductor, NodeLoop
+from headway.testing.cluster.machines import OUTLIVING, MachineRunner, Worker
 from headway.testing.cluster.violation import Broken, Violation
-from headway.turn import Turn
+from headway.turn import Runner, Turn
 
 if TYPE_CHECKING:
     from headway.testing.cluster.witness import Witness
@@ -54,8 +55,11 @@ class Node:
         database: SharedDatabase,
         seed: str,
         off_by: Span = 0,
+        host: str = "",
     ) -> None:
         self.name = name
+        self.host = host
+        """The machine that it runs on."""
         self.conductor = conductor
         self.settings = settings
         self.agents = agents
@@ -127,11 +131,10 @@ class Node:
         while self.engine is None:
             tries += 1
             ids = RunIds(f"{self.name}{'' if tries == 1 else f't{tries}'}")
-            engine = Engine(self.settings, self.store, self.clock, self.name, ids)
+            engine = Engine(self.settings, self.store, self.clock, self.name, ids, self.host)
             engine.attempts.jitter = self._random.random
             for name, settings in self.agents.items():
-                runner = FunctionRunner(agent_for(self, self._habits))
-                engine.register(name, runner if name in self.runs else None, settings)
+                engine.register(name, self._runner(name) if name in self.runs else None, settings)
             engine.add_channel(CHANNEL, NodeChannel(self))
             engine.looks.functions[GATE] = _look
             try:
@@ -141,6 +144,12 @@ class Node:
             else:
                 self.engine = engine
                 self.loop.create_task(self._watch(engine))
+
+    def _runner(self, agent: AgentName) -> Runner:
+        if agent != OUTLIVING:
+            return FunctionRunner(agent_for(self, self._habits))
+        machines = self._witness.machines
+        return MachineRunner(self, machines.named(self.host), machines, self._habits)
 
     async def _watch(self, engine: Engine) -> None:
         try:
@@ -225,11 +234,13 @@ class Node:
 
     # What the witness is told.
 
-    def begin(self, turn: Turn) -> Attempt:
+    def begin(self, turn: Turn, worker: Worker | None = None) -> Attempt:
         assert self.engine is not None
         attempt = Attempt(
             self, self.engine.number, turn.run, turn.attempt, turn.fence, self.conductor.now
         )
+        attempt.worker = worker
+        attempt.adopted = turn.start.adopts
         if self.gone_at is None:
             self._witness.begun(attempt)
         return attempt
@@ -242,6 +253,9 @@ class Node:
         if self.gone_at is None or self.closing:
             attempt.ended_at = self.conductor.now
             self._witness.ended(attempt)
+
+    def ends(self, worker: Worker) -> None:
+        self._witness.worker_ended(self, worker)
 
     def deliver(self, delivery: Delivery) -> None:
         self._witness.delivered(self, delivery)

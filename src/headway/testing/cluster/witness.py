@@ -33,6 +33,7 @@ from headway.testing.cluster.clocks import WallClock
 from headway.testing.cluster.database import Reader
 from headway.testing.cluster.journal import Attempt
 from headway.testing.cluster.loops import Conductor
+from headway.testing.cluster.machines import Machines, Worker
 from headway.testing.cluster.timetable import Timetable
 from headway.testing.cluster.violation import Broken
 from headway.turn import Fence
@@ -59,6 +60,7 @@ class Witness:
         self._settings = settings
         self.nodes: list[Node] = []
         self.timetable = Timetable(reader, wall)
+        self.machines = Machines(conductor, self._object)
         self.widths: dict[SessionKey, int] = {}
         """Sessions that allow more than one at once."""
         self.stored: dict[RunId, Run] = {}
@@ -80,6 +82,10 @@ class Witness:
         self._newest: dict[SessionKey, Fence] = {}
         self._owner_of: dict[int, Node] = {}
         self._buried: set[int] = set()
+        self._latest: dict[RunId, int] = {}
+        """The number of each run's latest attempt, as long as nothing stored says that it is over."""
+        self._adopting: dict[RunId, bool] = {}
+        """Whether the latest stored start of a run goes on with a worker that is there (W-2)."""
         self._abandoned: set[tuple[Node, int]] = set()
         """Attempts that ignored their cancellation for the whole grace (S-3), by node and ticket."""
 
@@ -150,6 +156,8 @@ class Witness:
     def _keep(self, node: "Node", action: Action) -> None:
         match action:
             case Finish(run, outcome):
+                if outcome.reason is Reason.ORPHANED:
+                    self._check_given_up(node, run)
                 before = self.outcomes.setdefault(run.id, outcome)
                 if before != outcome:
                     self._object(
@@ -157,19 +165,44 @@ class Witness:
                     )
                 self._cutting.discard(run.id)
             case Start(run):
+                if not action.adopts:
+                    self._check_given_up(node, run, action.attempt)
                 self._started.add(run.id)
+                self._adopting[run.id] = action.adopts
+                self._latest[run.id] = action.attempt
             case Merge(run):
                 self.stored.setdefault(run.id, run)
             case CancelAttempt(run, _, cut) if cut in _LASTING_CUTS:
                 self._cutting.add(run.id)
             case Enqueue(run):
                 self._cutting.discard(run.id)
+                if action.ended:
+                    self._latest.pop(run.id, None)
             case Abandon(_, ticket):
                 self._abandoned.add((node, ticket))
             case Deliver(delivery):
                 self.deliveries[delivery.id] = delivery
             case _:
                 pass
+
+    def _check_given_up(self, node: "Node", run: Run, attempt: int | None = None) -> None:
+        """A run is tried again, or ends as orphaned: then none of its workers may be there to be adopted."""
+        for worker in self.machines.living(run.id):
+            if worker.attempt == attempt or worker.machine.name != node.host:
+                continue
+            # One that was to go on, and whose node lost its lease before it could, is lost with that.
+            if run.agent in node.runs and not self._adopting.get(run.id, False):
+                self._object(
+                    Broken.GIVEN_UP, f"{run.id} is taken over by {node}, and {worker} lives"
+                )
+
+    def worker_ended(self, node: "Node", worker: Worker) -> None:
+        """Somebody ends a worker that is not his attempt's: nobody may want it any more."""
+        run_id = worker.run.id
+        self.note(f"{node.name} ends the {worker}")
+        wanted = self._latest.get(run_id) == worker.attempt and run_id not in self.outcomes
+        if wanted and run_id not in self._cutting:
+            self._object(Broken.GIVEN_UP, f"{node} ends the {worker}, which could be adopted")
 
     def buried(self, by: "Node", number: int) -> None:
         """A node is declared dead only when its lease is over, and then its attempts were asked to end."""
@@ -242,6 +275,9 @@ class Witness:
         lane = self._settings.lanes[run.lane]
         at_work = [other for other in live if other.run.lane == run.lane and not other.waits]
         here = sum(other.node is attempt.node for other in at_work)
+        if attempt.adopted:
+            # It goes on in any case: it never stopped. Nothing starts in its lane until there is room again.
+            return
         if here >= lane.width and not self._borrows(attempt, live):
             self._object(Broken.LANE, f"{attempt} begins as one of {here + 1} in {run.lane}")
         if lane.cluster_limit is not None and len(at_work) >= lane.cluster_limit:

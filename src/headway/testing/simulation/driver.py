@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from headway.core.actions import Ended, Limited, Stopped
+from headway.core.actions import Died, Ended, Limited, Stopped
 from headway.core.kernel import Kernel
 from headway.model.errors import WouldDeadlock
 from headway.model.places import Cancel, Clear, Command, Configure, Order, Stop, StopAll
@@ -58,6 +58,8 @@ class Driver(Teller):
         ticket = seen.ticket
         self.witness.phase.returning = (seen, ended)
         self.witness.phase.limits = seen.cut is None and isinstance(ended, Limited)
+        if seen.cut is None and isinstance(ended, Died) and seen.resumes_no_more:
+            self.witness.phase.gives_up = seen.run.id
         self.tell(
             lambda kernel: kernel.finished(ticket, ended, self.now, jitter=jitter),
             ("return", seen, ended),

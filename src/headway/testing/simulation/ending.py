@@ -172,6 +172,10 @@ def _retry(mirror: Mirror, phase: Phase, seen: Seen, action: Enqueue) -> tuple[I
     """When the run is tried again, and how many attempts it has had by then."""
     # An attempt that ignored its cancellation was left behind, and has not returned.
     ended, now = None if phase.returning is None else phase.returning[1], mirror.now
+    if isinstance(ended, Died) and seen.cut is None:
+        pause = seen.agent.settings.resume_after
+        resumed_at = None if pause is None else seen.started_at + pause
+        return None if resumed_at is None or resumed_at <= now else resumed_at, seen.attempt
     if isinstance(ended, Limited) and seen.cut is None:
         seen.limited += 1
         return now + ended.retry_after, seen.attempt - 1

@@ -5,7 +5,7 @@ from random import Random
 
 import msgspec
 
-from headway.core.actions import Done, Ended, Failed, Limited
+from headway.core.actions import Died, Done, Ended, Failed, Limited
 from headway.core.kernel import Kernel
 from headway.model.outcome import Reply
 from headway.model.run import RunId
@@ -139,10 +139,12 @@ class History:
             dice = 0.7 + 0.3 * dice
         if dice < 0.7:
             return Done(Reply("yes"))
-        if dice < 0.85:
+        if dice < 0.82:
             return Failed("no")
-        if dice < 0.9:
+        if dice < 0.87:
             return Failed("never", Reason.REFUSED, permanent=True)
+        if dice < 0.92:
+            return Died("gone")
         return Limited(self._rng.choice((0, 1, 5, 30)) * TICK)
 
     def _judge(self, ticket: int) -> None:

@@ -31,6 +31,8 @@ class Phase:
     """A ticket whose late return must be noted."""
     limits: bool = False
     """Whether a provider must be held back."""
+    gives_up: RunId | None = None
+    """A run whose worker died once too often: that must be noted."""
 
     returned: bool = False
     abandoned: Seen | None = None
@@ -55,6 +57,8 @@ class Phase:
             broken(Invariant.LATE_RESULT, f"the late return of {self.late} was not noted")
         if self.limits:
             broken(Invariant.BUDGET, "a rate limit holds nothing back")
+        if self.gives_up is not None:
+            broken(Invariant.RESUMING, f"{self.gives_up} was given up without a word")
         if self.abandoned is not None:
             broken(Invariant.ONE_OUTCOME, f"{self.abandoned} was abandoned and goes on")
         if self.returning is not None and not self.returned:

@@ -238,6 +238,12 @@ class Seen:
         """Whether it can still be ended without an attempt's return."""
         return self.ticket == 0 and self.where is not Where.TURN
 
+    @property
+    def resumes_no_more(self) -> bool:
+        """Whether its agent's session would be resumed, had it an attempt left (W-3)."""
+        resumes = self.agent.settings.resume_after is not None
+        return resumes and self.attempt >= self.run.max_attempts
+
     def ancestors(self) -> "Iterator[Seen]":
         above = self.parent
         while above is not None:

@@ -48,6 +48,8 @@ class Invariant(Word):
     """Background yields to a waiting user turn, and only then (X-5, F-4)."""
     WINDOW = "window"
     """Due times, retries and the windows of messages are kept to the instant (S-7, C-9)."""
+    RESUMING = "resuming"
+    """A run whose worker died is tried again after its pause, and given up with one event (W-3)."""
     MERGE = "merge"
     """Only what belongs together is merged, whole and in order (S-7, collect)."""
     STEERING = "steering"

@@ -15,6 +15,7 @@ from headway.core.actions import (
     Finish,
     Limited,
     Merge,
+    NoteExhausted,
     NoteHold,
     NoteLate,
     NoteWait,
@@ -72,6 +73,7 @@ class Witness:
             NoteWait: self._note_wait,
             NoteLate: self._note_late,
             NoteHold: self._note_hold,
+            NoteExhausted: self._note_exhausted,
             Respond: self._respond,
         }
 
@@ -327,6 +329,11 @@ class Witness:
             broken(Invariant.BUDGET, f"{action.provider} is held until {action.until}")
         self.phase.limits = False
         holds[name] = max(holds.get(name, 0), action.until)
+
+    def _note_exhausted(self, action: NoteExhausted) -> None:
+        if action.run.id != self.phase.gives_up:
+            broken(Invariant.RESUMING, f"{action.run.id} is said to be given up")
+        self.phase.gives_up = None
 
 
 def _keeps(seen: Seen, action: Enqueue) -> bool:

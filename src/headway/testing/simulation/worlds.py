@@ -99,6 +99,7 @@ class World:
             provider=rng.choice((None, None, "p", "q")),
             max_inflight=rng.choice((None, None, 0, 1, 2)),
             budget=self._budget() if self.chance(0.3) else Budget(),
+            resume_after=rng.choice((None, None, 5 * TICK, 40 * TICK)),
         )
 
     def limits(self) -> Limits:

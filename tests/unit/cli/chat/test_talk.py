@@ -26,6 +26,8 @@ def outcome(
         into=None,
         tokens_in=0,
         tokens_out=0,
+        code="",
+        details=None,
     )
 
 

@@ -11,10 +11,13 @@ from headway.cli.top.notes import SEEN, note_of
 from headway.cli.top.picture import Picture
 from headway.cli.top.watcher import Watcher
 from headway.client import Client
+from headway.gateway.routes.workers import WORKER
+from headway.model.words import WorkerState
 from headway.wire.lanes import LaneAnswer
 from headway.wire.nodes import NodeAnswer
 from headway.wire.sessions import SessionSummary
 from headway.wire.stats import AgentLoadAnswer, LimitsAnswer, StatsAnswer
+from headway.wire.workers import WorkerAnswer
 
 NOW = 1_794_000_000_000_000
 AT = "2026-11-06T21:20:00.000Z"
@@ -104,6 +107,20 @@ def test_lanes_agents_sessions_nodes_and_news_are_on_it() -> None:
         "browser               failed/error: boom ×3",
     ):
         assert part in text, part
+
+
+def test_workers_are_counted_where_there_are_any() -> None:
+    busy = msgspec.convert(WORKER, WorkerAnswer)
+    idle = msgspec.structs.replace(busy, state=WorkerState.IDLE)
+    board = msgspec.structs.replace(BOARD, workers=(busy, idle, idle))
+    assert "3 workers, 1 busy" in "\n".join(drawn(board))
+    assert "worker" not in "\n".join(drawn(BOARD))
+
+
+def test_d8_the_death_of_a_worker_is_bad_news() -> None:
+    note = note_of({"event": "WorkerDied", "at": AT, "agent": "a", "attempt": 1, "error": "gone"})
+    assert note is not None
+    assert (note.who, note.what, note.bad) == ("a", "attempt 1: gone", True)
 
 
 def test_the_busiest_conversation_is_first() -> None:

@@ -45,6 +45,8 @@ NAMES = [
     "heartbeat.wake",
     "heartbeat.log",
     "wake",
+    "workers.list",
+    "machine.get",
     "health",
     "events.subscribe",
     "events.unsubscribe",

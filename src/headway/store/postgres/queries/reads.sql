@@ -56,3 +56,7 @@ from (select count(*) as count from headway.queue q where q.task group by q.agen
 -- Indexes: outbox_due and outbox_dead, each of which has just these.
 select (select count(*) from headway.outbox o where not o.dead) as waiting,
        (select count(*) from headway.outbox o where o.dead) as dead;
+
+-- name: hosts
+-- On which machines workers of these orphaned runs may be. Index: queue_run.
+select q.run, q.host from headway.queue q where q.run = any ($1::text[]) and q.host is not null;

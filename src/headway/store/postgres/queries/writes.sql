@@ -1,7 +1,7 @@
 -- Statements that change one row, or rows that need no session's lock.
 
 -- name: enlist
-insert into headway.nodes (name, started_at, lease) values ($1, $2, $3) returning id;
+insert into headway.nodes (name, started_at, lease, host, grace) values ($1, $2, $3, $4, $5) returning id;
 
 -- name: keep
 insert into headway.events (kind, at, node, fields) values ($1, $2, $3, $4);

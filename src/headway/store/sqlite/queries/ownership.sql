@@ -3,7 +3,7 @@
 UPDATE meta SET value = value + 1 WHERE name = 'nodes' RETURNING value;
 
 -- name: add_node
-INSERT INTO nodes (id, name, started_at, lease) VALUES (?, ?, ?, ?);
+INSERT INTO nodes (id, name, started_at, lease, host, grace) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: lives
 -- Index: the primary key of nodes.
@@ -29,11 +29,33 @@ INSERT INTO past_attempts (number, attempt, node, epoch, started_at, ended_at, e
 SELECT number, attempt, node, epoch, started_at, ?, 'orphaned' FROM attempts WHERE node = ?;
 
 -- name: orphan_places
--- A scan of live attempts; the primary key of queue.
+-- Where a worker may have outlived a dead node, its machine is kept. A scan of live attempts; the primary keys of nodes
+-- and queue.
 UPDATE queue
-SET orphaned = 1, attempt = live.attempt
-FROM (SELECT number, attempt FROM attempts WHERE node = ?) AS live
+SET orphaned = 1, attempt = live.attempt, host = live.host
+FROM (
+    SELECT
+        attempts.number,
+        attempts.attempt,
+        iif(attempts.outlives AND nodes.ended = 'dead', nullif(nodes.host, ''), NULL) AS host
+    FROM attempts
+    JOIN nodes ON nodes.id = attempts.node
+    WHERE attempts.node = ?
+) AS live
 WHERE queue.number = live.number;
+
+-- name: reserve
+-- Sessions of a dead node in which work outlives it are left to its machine for its grace. A scan of live attempts; the
+-- primary keys of nodes and sessions.
+UPDATE sessions
+SET reserved_for = gone.host, reserved_until = ?2 + gone.grace
+FROM (
+    SELECT DISTINCT attempts.session, nodes.host, nodes.grace
+    FROM attempts
+    JOIN nodes ON nodes.id = attempts.node
+    WHERE attempts.node = ?1 AND attempts.outlives AND nodes.host <> ''
+) AS gone
+WHERE sessions.key = gone.session AND sessions.owner = ?1;
 
 -- name: drop_attempts
 DELETE FROM attempts WHERE node = ?;
@@ -102,9 +124,46 @@ SELECT lane, agent FROM pairs WHERE agent IS NOT NULL;
 -- Index: sessions_ready.
 SELECT rank, first, key
 FROM sessions
-WHERE owner IS NULL AND ready_at IS NOT NULL AND lane = ? AND agent = ? AND ready_at <= ?
+WHERE
+    owner IS NULL
+    AND ready_at IS NOT NULL
+    AND lane = ?
+    AND agent = ?
+    AND ready_at <= ?
+    AND (reserved_until IS NULL OR reserved_until <= ?)
 ORDER BY rank, first
 LIMIT ?;
+
+-- name: reserved_sessions
+-- Those that are left to this machine, if all agents whose workers may be in them run on this node.
+-- Index: sessions_reserved; queue_of_session.
+SELECT key
+FROM sessions
+WHERE
+    owner IS NULL
+    AND reserved_until IS NOT NULL
+    AND reserved_for = ?1
+    AND NOT EXISTS (
+        SELECT 1 FROM queue
+        WHERE
+            queue.session = sessions.key
+            AND queue.orphaned
+            AND queue.host = ?1
+            AND queue.agent NOT IN (SELECT value FROM json_each(?2))
+    )
+ORDER BY reserved_until
+LIMIT ?3;
+
+-- name: next_reserved
+-- When a session is left to its machine no longer. Index: sessions_reserved.
+SELECT reserved_until
+FROM sessions
+WHERE
+    owner IS NULL
+    AND reserved_until > ?1
+    AND (deadline_at IS NOT NULL OR agent IN (SELECT value FROM json_each(?2)))
+ORDER BY reserved_until
+LIMIT 1;
 
 -- name: urgent_sessions
 -- Whoever runs their agents: what must end can be ended by any node. Index: sessions_urgent.
@@ -112,9 +171,10 @@ SELECT key
 FROM sessions
 WHERE
     owner IS NULL
-    AND deadline_at <= ?
+    AND deadline_at <= ?1
+    AND (reserved_until IS NULL OR reserved_until <= ?1)
 ORDER BY deadline_at
-LIMIT ?;
+LIMIT ?2;
 
 -- name: next_due
 -- Index: sessions_due.
@@ -135,7 +195,7 @@ LIMIT 1;
 -- name: own
 -- Index: the primary key of sessions.
 UPDATE sessions
-SET owner = mine.column2, epoch = mine.column3
+SET owner = mine.column2, epoch = mine.column3, reserved_for = NULL, reserved_until = NULL
 FROM (VALUES /* rows */ (?, ?, ?)) AS mine
 WHERE sessions.key = mine.column1 AND sessions.owner IS NULL;
 
@@ -158,7 +218,8 @@ SELECT json_group_array(json_array(
         attempts.started_at,
         (SELECT max(started_at) FROM past_attempts WHERE past_attempts.number = queue.number)
     ),
-    queue.cut
+    queue.cut,
+    iif(attempts.number IS NULL, queue.host, NULL)
 ))
 FROM (VALUES /* rows */ (?, ?)) AS asked
 CROSS JOIN queue ON queue.number IN (
@@ -176,7 +237,7 @@ LEFT JOIN attempts ON attempts.number = queue.number;
 -- name: merged_places
 -- Those further behind that will be no news. Index: queue_of_session; the primary key of runs.
 SELECT json_group_array(json_array(
-    queue.session, queue.seq, runs.body, queue.attempt, queue.standing, queue.orphaned, NULL, queue.cut
+    queue.session, queue.seq, runs.body, queue.attempt, queue.standing, queue.orphaned, NULL, queue.cut, queue.host
 ))
 FROM queue
 JOIN runs ON runs.number = queue.number

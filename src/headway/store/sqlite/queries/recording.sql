@@ -7,8 +7,8 @@ WHERE runs.id IN (VALUES /* rows */ (?));
 
 -- name: begin_attempts
 -- Index: the primary key of attempts, attempts_slot.
-INSERT INTO attempts (number, session, slot, attempt, node, epoch, started_at)
-SELECT * FROM (VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
+INSERT INTO attempts (number, session, slot, attempt, node, epoch, started_at, outlives)
+SELECT * FROM (VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: end_attempts
 -- Index: the primary key of attempts.

@@ -1,0 +1,295 @@
+"""The watch: looks after the workers of this node, and at the machine that they are on (D-8).
+
+A worker's sign of life is a beat. Each worker is looked after by the node whose attempt it executes, and by no
+other: nodes of one machine see each other's workers, and leave them alone. A worker that has missed more beats
+than it may is dead: its attempt ends as if its node had died (D-7). Between beats there is a look when an attempt
+has begun or ended, so that who asks for the workers sees them soon; one that is over before is never written down.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from headway.core.actions import Start
+from headway.core.kernel import Kernel
+from headway.core.live import LiveRun
+from headway.model.errors import Unavailable, WorkerLost
+from headway.model.outcome import Outcome
+from headway.model.run import AgentName, Run, RunId
+from headway.model.settings import Settings
+from headway.model.time import SECOND, Instant, span_text
+from headway.model.views import LaneView
+from headway.model.worker import Snapshot, Worker
+from headway.ports import Clock, Store
+from headway.runtime import beats
+from headway.runtime.attempts import Attempts
+from headway.runtime.beats import is_alive, worker_id
+from headway.runtime.herald import Herald
+from headway.runtime.machine import Gauge, snapshot_of
+from headway.runtime.replies import describe
+from headway.turn import KeepsWorkers, Sight
+
+_FIRST_S = 1.0
+"""The first look at the machine comes so long after the start: then it knows what the cores were at."""
+_GATHERS_S = 2.0
+"""What begins or ends within this is looked at together."""
+_LOOK_WITHIN_S = 30.0
+
+
+class Watch:
+    """Keeps the store's sight of this node's workers and machine up to date, as long as it runs."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        *,
+        attempts: Attempts,
+        herald: Herald,
+        machine: Gauge,
+        host: str,
+        node: Callable[[], int],
+        lanes: Callable[[], Iterable[LaneView]],
+        scan_soon: Callable[[], None],
+    ) -> None:
+        self._kernel = kernel
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._attempts = attempts
+        self._herald = herald
+        self.machine = machine
+        self._host = host
+        self._node = node
+        self._lanes = lanes
+        self._scan_soon = scan_soon
+        self.keepers: dict[AgentName, KeepsWorkers] = {}
+        """The runners of this node that have workers, by their agents."""
+        self.workers: dict[str, Worker] = {}
+        """Those of this node as they were last seen; dead ones until the store knows it."""
+        self.snapshot: Snapshot | None = None
+        """The latest one."""
+        self._busy: set[str] = set()
+        """Workers that were busy at a look since the last beat."""
+        self._blind: set[AgentName] = set()
+        """Agents whose runner could not look the last time: that is told once."""
+        self.needed = asyncio.Event()
+        """Set once there is something to look at, or somebody to whom it is shown."""
+        self._changed = asyncio.Event()
+
+    def keep(self, agent: AgentName, runner: object) -> bool:
+        """An agent that runs here has this runner from now on. Answers whether it keeps workers.
+
+        In a program that is alone with its memory, and in one that only asks, nothing ticks without need.
+        """
+        keeps = isinstance(runner, KeepsWorkers)
+        if isinstance(runner, KeepsWorkers):
+            self.keepers[agent] = runner
+        else:
+            self.keepers.pop(agent, None)
+        if keeps or self._store.durable:
+            self.needed.set()
+        return keeps
+
+    @property
+    def living(self) -> list[Worker]:
+        """The workers of attempts that go on here."""
+        return [each for each in self.workers.values() if is_alive(each) and self._is_live(each)]
+
+    # What the carrier tells.
+
+    def began(self, start: Start) -> None:
+        if start.run.agent in self.keepers:
+            self._changed.set()
+
+    def ended(self, run: Run, attempt: int, outcome: Outcome | None = None) -> None:
+        """How an attempt ended is in the store: nothing of its worker is needed any more."""
+        keeper = self.keepers.get(run.agent)
+        if keeper is None or not attempt:
+            return
+        try:
+            keeper.forget(run.id, attempt)
+        except Exception as error:  # noqa: BLE001 - what it could not remove the scan finds
+            self._herald.callback_failed(f"forgetting the worker of run {run.id}", describe(error))
+        worker = self.workers.get(worker_id(run.id, attempt))
+        if worker is not None:
+            code = None if outcome is None else beats.exit_code(outcome)
+            self.workers[worker.id] = beats.dead(worker, code)
+            self._changed.set()
+
+    def abandoned(self) -> None:
+        """An attempt was left behind; its worker may go on."""
+        self._scan_soon()
+
+    # Looking, again and again.
+
+    async def run(self) -> None:
+        await self.needed.wait()
+        self.machine.look()
+        every = self._settings.beat_every
+        beat_at = self._clock.elapsed() + min(every, round(_FIRST_S * SECOND))
+        while True:
+            if await self._changes_before(beat_at):
+                await self._settle(await self._look())
+            else:
+                now = self._clock.elapsed()
+                # One at a time, also after this process was frozen: misses are counted by the minute.
+                beat_at = beat_at + every if beat_at + every > now else now + every
+                await self._beat(await self._look())
+                await self._take_snapshot()
+
+    async def flush(self) -> None:
+        """The node leaves: none of its workers is left, and the store is told so."""
+        await self._store_beats(await self._over())
+
+    async def _changes_before(self, at: Instant) -> bool:
+        """Whether something has begun or ended, with all that came together with it, before it is time to beat."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout((at - self._clock.elapsed()) / SECOND):
+                await self._changed.wait()
+                await asyncio.sleep(_GATHERS_S)
+                return True
+        return False
+
+    async def _look(self) -> Mapping[str, Sight]:
+        """The workers whose attempts go on here."""
+        self._changed.clear()
+        found: list[Sight] = []
+        for agent in tuple(self.keepers):
+            found += await self.look_at(agent) or ()
+        # Asked when all have looked, which takes a while: what is over by now is no worker of ours.
+        return {
+            worker_id(sight.run_id, sight.attempt): sight
+            for sight in found
+            if self._live(sight.run_id, sight.attempt) is not None
+        }
+
+    async def look_at(self, agent: AgentName) -> Sequence[Sight] | None:
+        """All workers of an agent on this machine. None: its runner could not look, which is told once."""
+        try:
+            async with asyncio.timeout(_LOOK_WITHIN_S):
+                sights = await self.keepers[agent].look()
+        except Exception as error:  # noqa: BLE001 - the machine may refuse it, and the node goes on
+            if agent not in self._blind:
+                self._blind.add(agent)
+                what = f"looking at the workers of agent {agent!r}"
+                self._herald.callback_failed(what, describe(error))
+            return None
+        self._blind.discard(agent)
+        # What a worker did is told to whoever looks first; it counts until the next beat.
+        self._busy.update(worker_id(each.run_id, each.attempt) for each in sights if each.busy)
+        return sights
+
+    async def _settle(self, sights: Mapping[str, Sight]) -> None:
+        """Write down who is new, and who is gone."""
+        await self._write([self._seen(sight) for sight in sights.values() if self._is_new(sight)])
+
+    async def _beat(self, sights: Mapping[str, Sight]) -> None:
+        """Write down how all are, and whom nobody has seen; who was missed too often is dead."""
+        found = [
+            self._seen(sight)
+            for key, sight in sights.items()
+            if self._is_new(sight) or is_alive(self.workers[key])
+        ]
+        missed = [
+            beats.unseen(worker, self._settings.missed_beats)
+            for key, worker in self.workers.items()
+            if key not in sights and self._should_be_there(worker)
+        ]
+        self._busy.clear()
+        await self._write([*found, *missed])
+        for worker in (*found, *missed):
+            if worker.missed and not is_alive(worker):
+                await self._bury(worker)
+
+    def _is_new(self, sight: Sight) -> bool:
+        known = self.workers.get(worker_id(sight.run_id, sight.attempt))
+        return known is None or not beats.is_same(known, sight)
+
+    def _should_be_there(self, worker: Worker) -> bool:
+        """Whether its attempt goes on here, and its runner could look."""
+        looked = worker.agent in self.keepers and worker.agent not in self._blind
+        return is_alive(worker) and looked and self._is_live(worker)
+
+    def _seen(self, sight: Sight) -> Worker:
+        live = self._live(sight.run_id, sight.attempt)
+        assert live is not None
+        key = worker_id(sight.run_id, sight.attempt)
+        return beats.seen(
+            sight,
+            None if self._is_new(sight) else self.workers[key],
+            self._clock.now(),
+            run=live.run,
+            host=self._host,
+            node=self._node(),
+            missed_beats=self._settings.missed_beats,
+            was_busy=key in self._busy,
+        )
+
+    async def _write(self, workers: Sequence[Worker]) -> None:
+        """These, and those that are over. A store that is away is told the next time."""
+        self.workers.update((worker.id, worker) for worker in workers)
+        with suppress(Unavailable):
+            await self._store_beats([*workers, *await self._over()])
+
+    async def _over(self) -> list[Worker]:
+        """Those whose attempt is over. One that was lost to another node may go on there: the store says so."""
+        over: list[Worker] = []
+        for worker in tuple(self.workers.values()):
+            if self._is_live(worker):
+                continue
+            if is_alive(worker):
+                view = await self._store.find(worker.run_id)
+                if view is not None and not beats.is_unwanted(worker.attempt, view):
+                    continue
+            over.append(beats.dead(worker))
+        return over
+
+    async def _store_beats(self, workers: Sequence[Worker]) -> None:
+        if not workers:
+            return
+        await self._store.beat(workers, self._clock.now())
+        for worker in workers:
+            if not is_alive(worker) and not self._is_live(worker):
+                self.workers.pop(worker.id, None)
+
+    async def _bury(self, worker: Worker) -> None:
+        """It has missed too many beats: it is killed, and its attempt returns: nobody knows how it ended."""
+        live = self._live(worker.run_id, worker.attempt)
+        keeper = self.keepers.get(worker.agent)
+        if live is None or keeper is None:
+            return
+        ticket, silent = live.ticket, span_text(worker.missed * self._settings.beat_every)
+        where = f"its worker (pid {worker.pid} on {worker.host})"
+        error = f"{where} has shown no sign of life for {silent}"
+        self._attempts.lose(
+            ticket, WorkerLost(error, {"pid": worker.pid, "output": "\n".join(worker.lines)})
+        )
+        try:
+            async with asyncio.timeout(self._settings.cancel_grace / SECOND):
+                await keeper.end(worker.run_id, worker.attempt)
+        except Exception as failed:  # noqa: BLE001 - however it is with the worker, nobody waits for it
+            self._herald.callback_failed(f"ending {where}", describe(failed))
+        self._attempts.interrupt(ticket)
+
+    async def _take_snapshot(self) -> None:
+        self.snapshot = snapshot_of(
+            self.machine.look(),
+            self._lanes(),
+            host=self._host,
+            node=self._node(),
+            at=self._clock.now(),
+            workers=len(self.living),
+        )
+        with suppress(Unavailable):
+            await self._store.keep_snapshot(self.snapshot)
+
+    def _is_live(self, worker: Worker) -> bool:
+        return self._live(worker.run_id, worker.attempt) is not None
+
+    def _live(self, run_id: RunId, attempt: int) -> LiveRun | None:
+        """The run, if this attempt of it goes on here."""
+        live = self._kernel.stage.runs.get(run_id)
+        return live if live is not None and live.ticket and live.attempt == attempt else None

@@ -1,0 +1,81 @@
+"""Agents that are programs, panes and endpoints, said in code or in the settings (W-1, T-3, O-2)."""
+
+import asyncio
+from types import MappingProxyType
+
+import pytest
+
+import headway
+from headway import Headway, InvalidInput, Settings
+from headway.model.run import AgentName
+from headway.model.runner import CommandSpec
+from headway.model.settings import AgentSettings
+from headway.model.time import MINUTE, SECOND
+
+
+def test_w1_a_program_is_an_agent() -> None:
+    hw = Headway("memory://")
+    hw.command_agent("shout", ["sh", "-c", "echo $1 | tr a-z A-Z", "sh", "{text}"], timeout="30s")
+
+    async def main() -> str:
+        async with hw:
+            assert hw.agents == ("shout",)
+            return await hw.send("shout", "hello there")
+
+    assert headway.run(main()) == "HELLO THERE"
+
+
+def test_o2_agents_of_the_settings_run_and_those_of_the_code_win() -> None:
+    said = CommandSpec(command=("printf", "%s", "from the file: {text}"))
+    runners = MappingProxyType({AgentName("a"): said, AgentName("b"): said})
+    agents = MappingProxyType({AgentName("a"): AgentSettings(timeout=20 * SECOND)})
+    hw = Headway("memory://", settings=Settings(runners=runners, agents=agents))
+    hw.command_agent("b", ["printf", "%s", "from the code: {text}"])
+
+    async def main() -> list[str]:
+        async with hw:
+            return list(await asyncio.gather(hw.send("a", "x"), hw.send("b", "x")))
+
+    assert headway.run(main()) == ["from the file: x", "from the code: x"]
+    assert set(hw.agents) == {"a", "b"}
+
+
+def test_w3_a_resume_command_gives_three_more_tries_a_minute_apart() -> None:
+    spec = CommandSpec(command=("true",), resume=("true",))
+    settings = Settings(runners=MappingProxyType({AgentName("file"): spec}))
+    hw = Headway("memory://", settings=settings)
+    hw.command_agent("code", ["true"], resume=["true"])
+    hw.command_agent("careful", ["true"], resume=["true"], max_attempts=2)
+
+    async def main() -> None:
+        async with hw:
+            for name, attempts in (("file", 4), ("code", 4), ("careful", 2)):
+                known = hw.engine.agents[AgentName(name)]
+                assert (known.max_attempts, known.resume_after) == (attempts, MINUTE)
+
+    headway.run(main())
+
+
+@pytest.mark.parametrize(
+    ("register", "field"),
+    [
+        (lambda hw: hw.command_agent("x", "ls -l"), "command"),
+        (lambda hw: hw.command_agent("x", ["ls", "{txt}"]), "command[1]"),
+        (lambda hw: hw.command_agent("x", ["ls"], grace="soon"), "grace"),
+        (lambda hw: hw.command_agent("x", ["ls"], environment={"A=B": "c"}), "environment"),
+        (lambda hw: hw.command_agent("x", ["ls"], fodler="/"), "fodler"),
+        (lambda hw: hw.tmux_agent("x", []), "command"),
+        (lambda hw: hw.http_agent("x", "localhost:80"), "url"),
+        (lambda hw: hw.http_agent("x", "http://h", method="LOOK"), "method"),
+        (lambda hw: hw.tabs_agent("x", instances={"t": "ftp://h"}), "instances.t"),
+        (lambda hw: hw.chat_agent("x", "http://h/v1", ""), "model"),
+    ],
+)
+def test_w1_what_is_wrong_with_an_agent_is_said_where_it_is_registered(
+    register: "object", field: str
+) -> None:
+    hw = Headway("memory://")
+    with pytest.raises(InvalidInput) as refused:
+        register(hw)  # type: ignore[operator]
+    assert refused.value.field == field
+    assert hw.agents == ()
