@@ -602,6 +602,20 @@ class DurableContract(StoreContract):
         assert [type(answer) for _, answer in tasks] == [Granted, Granted, TurnedAway]
 
     @over_the_store
+    async def test_f1_a_task_that_waits_again_counts_again(self, world: World) -> None:
+        world.store.set_limits(Limits(max_queue=1, max_queue_per_agent=1))
+        again = await world.admit("t1", source=Source.TASK)
+        await world.record(world.start(again))
+        world.store.set_limits(Limits(max_queue=0, max_queue_per_agent=0))
+        assert isinstance((await self._task(world, 2, "a"))[1], TurnedAway), "none waits: counted"
+        world.store.set_limits(Limits(max_queue=1, max_queue_per_agent=1))
+        epoch = world.granted(again).epoch
+        await world.record(
+            Enqueue(again, State.QUEUED, 1, epoch, standing=STANDING, cut=Cut.LOST, ended=True)
+        )
+        assert isinstance((await self._task(world, 3, "a"))[1], TurnedAway)
+
+    @over_the_store
     async def test_f1_room_that_is_made_is_used(self, world: World) -> None:
         world.store.set_limits(Limits(max_queue=1, max_queue_per_agent=1))
         first = await world.admit("t1", source=Source.TASK)

@@ -59,8 +59,14 @@ def check_template(text: str, field: str, names: Collection[str] = NAMES) -> str
         if found[0] in {"{", "}"}:
             raise InvalidInput(field, text, "a template in which each brace is closed, or doubled")
         if found[1] is not None and found[1] not in names:
-            raise UnknownName(field, found[1], names)
+            raise _unknown(field, found[1], names)
     return text
+
+
+def _unknown(field: str, name: str, names: Collection[str]) -> UnknownName:
+    wrong = UnknownName(field, name, names)
+    wrong.args = (f"{wrong}; a brace that means itself is doubled",)
+    return wrong
 
 
 def places(text: str) -> frozenset[str]:

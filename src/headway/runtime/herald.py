@@ -3,6 +3,7 @@
 from headway.core.actions import Enqueue, Finish, Start, Stopped
 from headway.core.firing import Decision
 from headway.model import events
+from headway.model.errors import WorkFailed
 from headway.model.job import Entry, Job
 from headway.model.places import Delivery
 from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey
@@ -140,7 +141,8 @@ class Herald:
                 session=turn.run.session,
                 attempt=turn.attempt,
                 error=describe(error),
-                trace=trace_of(error),
+                # What a program or an endpoint answered is no fault of the code that asked it.
+                trace="" if isinstance(error, WorkFailed) else trace_of(error),
             )
         )
 

@@ -50,6 +50,10 @@ class TestCheck:
             ("store = 'mysql://x'", "headway.toml line 1: store: 'mysql://x' is not allowed"),
             ("[node]\ntz = 'Mars/Olympus'", "headway.toml line 2: node.tz: "),
             ("[server]\nport", "headway.toml line 2: this is not TOML"),
+            (
+                "[agents.a]\nrunner = 'command'\ncommand = ['ls', '{txt}']",
+                "agents.a.command[1]: 'txt' is not allowed",
+            ),
         ],
     )
     def test_o2_what_only_a_start_would_show_is_found(

@@ -30,8 +30,9 @@ def shown_with_store(config: "Config") -> "tuple[Shown, ...]":
 
 
 def deeper_problems(config: "Config") -> "list[InvalidInput]":
-    """A store that there cannot be, a time zone that other machines do not know."""
+    """A store that there cannot be, a time zone that other machines do not know, an agent that cannot be run."""
     from headway.core.schedule import zone_name
+    from headway.core.specs import check_spec
     from headway.model.errors import InvalidInput
     from headway.wiring import check_store
 
@@ -45,6 +46,11 @@ def deeper_problems(config: "Config") -> "list[InvalidInput]":
         zone_name(config.settings.tz, _place(config, "node.tz"))
     except InvalidInput as wrong:
         found.append(wrong)
+    for name, spec in config.settings.runners.items():
+        try:
+            check_spec(spec, f"agents.{name}.")
+        except InvalidInput as wrong:
+            found.append(wrong)
     return found
 
 

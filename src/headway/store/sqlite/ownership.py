@@ -69,6 +69,7 @@ def end_node(
     """Mark a node as ended and free what it held (N-4). False: it ended before, or its counter has moved."""
     if not database.run("end_node", how, now, gone, counter):
         return False
+    node.counted_at = None
     database.run("orphan_attempts", now, gone)
     database.run("orphan_places", gone)
     if how == "dead":

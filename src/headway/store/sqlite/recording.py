@@ -347,6 +347,8 @@ class _Recording:
         if number is None:
             return
         if action.ended or action.attempt:
+            # A task that ran waits again: what was counted without it is too little.
+            self._node.counted_at = None
             ending = action.cut or "retry"
             self._database.run("past_attempt", self._now, ending, number)
             self._database.write("end_attempts", [(number,)])
