@@ -195,6 +195,36 @@ class AdoptionContract(Suite):
         assert place == Place(run, 1, 1, orphaned=True, started_at=began_at, host=HERE)
 
     @over_the_nodes
+    async def test_w2_who_dies_before_it_goes_on_leaves_it_to_its_machine_again(
+        self, cluster: Cluster
+    ) -> None:
+        """The worker still lives: nobody else may start another one beside it."""
+        a, b, other = await _machines(cluster)
+        run = await _outlive(a)
+        began_at = cluster.clock.now()
+        await other.bury(a)
+        assert await _claim(b) != {}
+        cluster.clock.advance(SECOND)
+        await other.bury(b)
+        assert await _claim(other) == {}
+        c = await cluster.node("c", HERE)
+        (place,) = (await _claim(c))[SESSION].places
+        assert place == Place(run, 1, 1, orphaned=True, started_at=began_at, host=HERE)
+
+    @over_the_nodes
+    async def test_w2_who_had_it_after_the_grace_and_dies_reserves_nothing(
+        self, cluster: Cluster
+    ) -> None:
+        a, b, other = await _machines(cluster)
+        await _outlive(a)
+        await other.bury(a)
+        cluster.clock.advance(self.settings.adoption_grace)
+        assert await _claim(other) != {}
+        await b.bury(other)
+        again = await cluster.node("again", "machine c")
+        assert await _claim(again) != {}
+
+    @over_the_nodes
     async def test_n15_an_adopted_start_that_comes_again_is_the_same(
         self, cluster: Cluster
     ) -> None:

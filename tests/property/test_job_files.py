@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headway.core.crontab import read_crontab
 from headway.core.job_files import job_data, read_jobs, write_jobs
-from headway.core.jobs import new_job, patched
+from headway.core.jobs import HEARTBEAT, new_job, patched
 from headway.model.job import Job
 from headway.model.payload import Ask, Execute, Gate, Say
 from headway.model.run import AgentName, JobId, LaneName, Route
@@ -43,7 +43,7 @@ GATES = st.one_of(
 JOBS = st.builds(
     Job,
     id=NAMES.map(JobId),
-    name=NAMES,
+    name=NAMES.filter(lambda name: name != HEARTBEAT),
     agent=NAMES.map(AgentName),
     schedule=SCHEDULES,
     payload=PAYLOADS,

@@ -76,6 +76,9 @@ class CallbackChannel:
             to = read_callback_url(delivery.route.peer, "callback")
         except InvalidInput as wrong:
             raise Permanent(str(wrong)) from None
+        if self._poster is None:
+            # Before the time runs that the receiver has.
+            self._poster = Poster(self._settings.secret, self._clock, by_proxy=False)
         async with answers_within(self._settings.timeout / SECOND, to.origin):
             try:
                 addresses = await reach(to, self._resolve, private=self._settings.private)
@@ -100,8 +103,7 @@ class CallbackChannel:
     async def _post_to(
         self, to: CallbackUrl, address: Address, among: int, delivery: Delivery
     ) -> tuple[int, str]:
-        if self._poster is None:
-            self._poster = Poster(self._settings.secret, self._clock, by_proxy=False)
+        assert self._poster is not None
         return await self._poster.post(
             _pinned(to, address),
             to.origin,

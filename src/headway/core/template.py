@@ -40,6 +40,8 @@ _ADDRESS = re.compile(r"(https?://[^/?#]*)([^?#]*)(.*)", re.DOTALL)
 """Up to the path, the path, and the rest."""
 _IN_A_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 """Without dots: they would lead to another domain."""
+_A_NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
+"""A whole host like this is an IPv4 address, whichever one it is: 2130706433 is 127.0.0.1."""
 _DOTS = frozenset({".", ".."})
 
 
@@ -95,15 +97,25 @@ def fill(text: str, values: Mapping[str, Json]) -> str:
 def fill_url(url: str, values: Mapping[str, Json]) -> str:
     """An address with all places filled in, each as one piece, whatever it holds.
 
-    Raises `Unfillable` where that cannot be: in a host only letters, digits, `-` and `_` can stand, and a step
-    of a path that is `.` or `..` leads elsewhere, however it is written.
+    Raises `Unfillable` where that cannot be: in a host only letters, digits, `-` and `_` can stand, but not a
+    number as all of it, and a step of a path that is `.` or `..` leads elsewhere, however it is written.
     """
     parts = _ADDRESS.fullmatch(url)
     if parts is None:
         raise InvalidInput("url", url, "an address that begins with http:// or https://")
-    host = _filled(parts[1], lambda name: _in_a_host(name, _said(values[name])))
+    host = _host(parts[1], lambda name: _in_a_host(name, _said(values[name])))
     rest = _filled(parts[3], lambda name: quoted(_said(values[name])))
     return f"{host}{_path(parts[2], values)}{rest}"
+
+
+def sample_url(url: str) -> str:
+    """An address with something at each place that fits there, so that it can be looked at."""
+    scheme, mark, rest = url.partition("://")
+    host, colon, rest = rest.partition(":")
+    host, slash, path = host.partition("/")
+    named = _filled(host, lambda _: "a")
+    behind = f"{slash}{path}{colon}{rest}"
+    return f"{scheme}{mark}{named}{fill_sample(behind)}"
 
 
 def quoted(value: str) -> str:

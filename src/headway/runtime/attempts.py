@@ -188,7 +188,8 @@ class Attempts:
             raise interrupted
 
     def _raised(self, turn: Turn, ticket: int, error: BaseException) -> Ended:
-        ended = ending_of(self._lost.get(ticket, error))
+        most = self._kernel.stage.settings.result_size
+        ended = ending_of(self._lost.get(ticket, error), most)
         if isinstance(ended, Died) and ticket in self._kernel.stage.attempts:
             self._herald.worker_died(turn.run, turn.attempt, ended.error)
         if isinstance(ended, Failed) and ended.reason is Reason.ERROR and turn.cut is None:

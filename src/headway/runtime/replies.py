@@ -57,8 +57,8 @@ def bounded(reply: Reply, most: int) -> Reply:
     return reply
 
 
-def ending_of(error: BaseException) -> Ended:
-    """How an attempt ended that raised."""
+def ending_of(error: BaseException, most: int) -> Ended:
+    """How an attempt ended that raised. Of what the error knows besides, so many bytes can be kept."""
     match error:
         case asyncio.CancelledError():
             return Failed("the agent cancelled itself")
@@ -72,12 +72,41 @@ def ending_of(error: BaseException) -> Ended:
         case Permanent():
             return Failed(describe(error), permanent=True)
         case WorkFailed():
-            said = cut(str(error))
-            return Failed(said, permanent=error.permanent, code=error.code, details=error.details)
+            said, details = cut(str(error)), _details(error.details, most)
+            code = cut(str(error.code))
+            return Failed(said, permanent=bool(error.permanent), code=code, details=details)
         case WorkerLost():
-            return Died(cut(str(error)), error.code, error.details)
+            return Died(cut(str(error)), error.code, _details(error.details, most))
         case _:
             return Failed(describe(error))
+
+
+def _details(details: object, most: int) -> Json:
+    """What can be kept of them. An error that says too much, or what no JSON can hold, is told all the same."""
+    if details is None:
+        return None
+    try:
+        if nests_too_deep(details):
+            raise ValueError(f"they have more than {MAX_LEVELS} levels")
+        plain: Json = _whole(msgspec.to_builtins(details, str_keys=True))
+        size = len(msgspec.json.encode(plain))
+    except (TypeError, ValueError, RecursionError) as wrong:
+        return {"unkept": describe(wrong)}
+    return (
+        plain
+        if size <= most
+        else {"unkept": f"they have {size:,} bytes, and at most {most:,} are kept"}
+    )
+
+
+def _whole(value: Json) -> Json:
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, dict):
+        return {whole(key): _whole(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(inner) for inner in value]
+    return value
 
 
 def describe(error: BaseException) -> str:

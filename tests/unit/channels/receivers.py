@@ -43,8 +43,10 @@ class Receiver:
         self.url = ""
         self.port = 0
         self._serving: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
@@ -53,10 +55,15 @@ class Receiver:
         """Until no connection is left open, not even one that was just about to be taken."""
         for _ in range(10):
             await asyncio.sleep(0)
+        # A task that is cancelled before its first step would close nothing.
+        for writer in self._writers:
+            writer.close()
         for task in self._serving:
             task.cancel()
         if self._serving:
             await asyncio.wait(self._serving)
+        for _ in range(10):
+            await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # It has read enough, or was told too little.

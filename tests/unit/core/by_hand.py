@@ -148,6 +148,8 @@ class ByHand:
         for action in actions:
             match action:
                 case Start(run=run, ticket=ticket):
+                    # One that messages became together was never submitted.
+                    self.runs.setdefault(run.id, run)
                     self.started.append(run.id)
                     self.started_at[run.id] = action.at
                     self.attempts[run.id] = action.attempt
