@@ -12,12 +12,12 @@ SOURCES = $(foreach folder,src tests bench examples tools,$(if $(shell find $(fo
 SERVED := tests/e2e/cli tests/e2e/gateway tests/e2e/runners tests/e2e/serve \
           tests/e2e/test_checker.py tests/e2e/test_kill_sqlite.py tests/e2e/test_pgbouncer.py
 AT_ONCE := 4
-# Those that freeze nodes and databases by the clock go alone. What minds no delay uses the time in which they wait:
+# Those that freeze nodes and databases by the clock come last. What minds no delay uses the time in which they wait:
 # histories in virtual time, and whatever BESIDE names.
 PATIENT := tests/property tests/simulation tests/contract/test_machine_itself.py tests/contract/test_machine_sqlite.py
 BESIDE  :=
 YIELD   := nice -n 19
-PYTEST   = $(BIN)/python -m pytest
+PYTEST   = $(BIN)/python -m pytest --dist worksteal
 # Of tests that ARGS picks, a part may have none.
 SOME     = $(if $(ARGS),|| test $$? -eq 5)
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -30,7 +30,7 @@ unexport PIP_USER
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit alone patient format docs bench soak fuzz clean
+.PHONY: help run test lint types layers unit timed patient format docs bench soak fuzz clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -55,13 +55,13 @@ layers: $(VENV)/.dev ## Who may import whom
 unit: $(VENV)/.dev ## All tests: first those in one process, then those with many (ARGS="-k name" picks some)
 	$(PYTEST) -n auto --ignore tests/e2e $(PATIENT:%=--ignore %) $(ARGS) $(SOME)
 	$(PYTEST) -n $(AT_ONCE) $(SERVED) $(ARGS) $(SOME)
-	@$(MAKE) --no-print-directory --jobs --output-sync alone patient $(BESIDE)
+	@$(MAKE) --no-print-directory --jobs --output-sync timed patient $(BESIDE)
 
-alone: $(VENV)/.dev
-	$(PYTEST) tests/e2e $(SERVED:%=--ignore %) $(ARGS) $(SOME)
+timed: $(VENV)/.dev
+	$(PYTEST) -n 2 tests/e2e $(SERVED:%=--ignore %) $(ARGS) $(SOME)
 
 patient: $(VENV)/.dev
-	$(YIELD) $(PYTEST) -n auto $(PATIENT) $(ARGS) $(SOME)
+	$(YIELD) $(PYTEST) -n auto --timeout=600 $(PATIENT) $(ARGS) $(SOME)
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff check --fix-only $(SOURCES)

@@ -40,6 +40,20 @@ class AdoptionContract(Suite):
         assert await _claim(b, room=0) != {}
 
     @over_the_nodes
+    async def test_w2_what_is_more_than_is_taken_at_once_is_asked_for_at_once(
+        self, cluster: Cluster
+    ) -> None:
+        a, b, other = await _machines(cluster)
+        for number in range(130):
+            await _outlive(a, f"s{number}")
+        await other.bury(a)
+        first = await _ask(b, room=0)
+        assert first.next_at == cluster.clock.now() + 1
+        then = await _ask(b, room=0)
+        assert len(first.holdings) + len(then.holdings) == 130
+        assert then.next_at is None
+
+    @over_the_nodes
     async def test_w2_when_the_grace_is_over_anybody_may_have_it(self, cluster: Cluster) -> None:
         """Who asked meanwhile was told when that is."""
         a, _, other = await _machines(cluster)
@@ -285,6 +299,25 @@ class AdoptionContract(Suite):
         await a.record(CancelAttempt(run, 1, Cut.STOPPED, a.granted(run).epoch))
         await other.bury(a)
         (place,) = (await _claim(b))[SESSION].places
+        assert (place.cut, place.host) == (Cut.STOPPED, HERE)
+
+    @over_the_nodes
+    async def test_t5_a_cut_that_is_asked_for_again_is_kept_with_the_start(
+        self, cluster: Cluster
+    ) -> None:
+        """Both are decided in one step, and so they come in one batch."""
+        a, b, other = await _machines(cluster)
+        run = await _outlive(a)
+        await a.record(CancelAttempt(run, 1, Cut.STOPPED, a.granted(run).epoch))
+        await other.bury(a)
+        holding = (await _claim(b))[SESSION]
+        b.take(holding)
+        start = Start(run, 9, 1, holding.epoch, cluster.clock.now(), outlives=True, adopts=True)
+        await b.record(start, CancelAttempt(run, 9, Cut.STOPPED, holding.epoch))
+        assert (await view_of(other.store, run)).cancelling
+        await other.bury(b)
+        c = await cluster.node("c", HERE)
+        (place,) = (await _claim(c))[SESSION].places
         assert (place.cut, place.host) == (Cut.STOPPED, HERE)
 
     @over_the_nodes

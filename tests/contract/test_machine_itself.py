@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from msgspec.structs import replace
 
@@ -53,6 +53,7 @@ TRIED = settings(
     report_multiple_bugs=False,
     print_blob=False,
     phases=(Phase.generate,),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 
 

@@ -20,8 +20,8 @@ from tests.e2e.waiting import until
 from tests.postgres import PostgresServer
 
 TABLES = "select tablename from pg_tables where schemaname = 'headway'"
-ON_PURPOSE = {"nodes", "sessions", "meta", "events"}
-"""These change when a node joins or dies. All others an old owner could only spoil."""
+ON_PURPOSE = {"nodes", "sessions", "meta", "events", "snapshots"}
+"""These change when a node joins or dies, or measures its machine. All others an old owner could only spoil."""
 
 
 class Scene:

@@ -213,7 +213,7 @@ def never_preempt(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.PREEMPTION)
 def let_messages_wait_for_heartbeats(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Messages, "_preempt_heartbeats", lambda self, session: None)
+    patch.setattr(Messages, "preempt_heartbeats", lambda self, session: None)
 
 
 # Outcomes.

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 
 import headway
-from headway import Headway, InvalidInput, Settings
+from headway import Headway, InvalidInput, Outcome, Reason, Settings, State
 from headway.model.run import AgentName
 from headway.model.runner import CommandSpec
 from headway.model.settings import AgentSettings
@@ -38,6 +38,32 @@ def test_o2_agents_of_the_settings_run_and_those_of_the_code_win() -> None:
 
     assert headway.run(main()) == ["from the file: x", "from the code: x"]
     assert set(hw.agents) == {"a", "b"}
+
+
+def test_o2_agents_of_the_settings_are_what_the_latest_start_finds() -> None:
+    def said(**agents: str) -> Settings:
+        specs = {
+            AgentName(name): CommandSpec(command=("echo", text)) for name, text in agents.items()
+        }
+        return Settings(runners=MappingProxyType(specs))
+
+    hw = Headway("memory://", settings=said(a="one", gone="x"))
+
+    async def main() -> str:
+        async with hw:
+            return await hw.send("a", "")
+
+    assert headway.run(main()) == "one"
+    hw.reload(said(a="two", b="x"))
+    assert headway.run(main()) == "two"
+    assert set(hw.agents) == {"a", "b"}
+
+
+def test_a_secret_of_the_environment_is_not_shown_with_what_is_wrong_with_it() -> None:
+    with pytest.raises(InvalidInput, match="each brace is closed, or doubled") as refused:
+        Headway("memory://").command_agent("x", ["ls"], environment={"PASSWORD": "hunter{2"})
+    assert refused.value.field == "environment.PASSWORD"
+    assert "hunter" not in str(refused.value)
 
 
 def test_w3_a_resume_command_gives_three_more_tries_a_minute_apart() -> None:
@@ -79,3 +105,16 @@ def test_w1_what_is_wrong_with_an_agent_is_said_where_it_is_registered(
         register(hw)  # type: ignore[operator]
     assert refused.value.field == field
     assert hw.agents == ()
+
+
+def test_w1_what_a_command_wrote_before_it_was_cut_is_in_its_outcome() -> None:
+    hw = Headway("memory://")
+    hw.command_agent("slow", ["sh", "-c", "echo begun; sleep 30"], timeout="1s", grace="200ms")
+
+    async def main() -> Outcome:
+        async with hw:
+            return await (await hw.submit("slow", "go")).wait()
+
+    outcome = headway.run(main())
+    assert (outcome.state, outcome.reason) == (State.FAILED, Reason.TIMED_OUT)
+    assert outcome.details == {"exit": -15, "output": "begun"}

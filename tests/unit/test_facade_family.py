@@ -84,11 +84,15 @@ async def test_w3_what_cannot_be_resumed_is_refused_and_says_why() -> None:
 
     @hw.agent("plain")
     async def plain(turn: Turn) -> str:
-        return "x"
+        raise ValueError(turn.text)
 
     async with hw:
         running = await hw.submit("coder", "build")
         with pytest.raises(CannotResume, match="not ended"):
+            await hw.resume(running)
+        done = await running.wait()
+        assert done.ok
+        with pytest.raises(CannotResume, match="it is done"):
             await hw.resume(running)
         ended = await hw.submit("plain")
         await ended.wait()

@@ -70,7 +70,7 @@ def _pane_here(run: str, socket: str) -> Spot | None:
     from headway.model.errors import Refused
     from headway.runners.panes import Panes
 
-    found = [pane for pane in Panes(socket).list_within() if pane.label.run_id == run]
+    found = [pane for pane in Panes(socket).list_soon() if pane.label.run_id == run]
     if not found:
         return None
     latest = max(found, key=lambda pane: pane.label.attempt)

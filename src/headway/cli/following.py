@@ -40,12 +40,15 @@ def follow_to_end(
 
 def tell_outcome(run_id: str, outcome: "OutcomeAnswer", *, silent: bool = False) -> None:
     """The reply, or in one line why there is none; and the exit code of it."""
-    from headway.cli.runs.telling import ending_words
+    from headway.cli.runs.telling import ending_words, json_text
     from headway.model.words import State
 
     if outcome.state is State.DONE:
         if not silent:
-            print_all(outcome.text)
+            if outcome.text or outcome.data is None or outcome.attachments:
+                print_all(outcome.text)
+            else:
+                print_all(json_text(outcome.data))
             for attachment in outcome.attachments:
                 print_all(
                     f"+ {attachment.name} ({attachment.media_type}) {attachment.url}".rstrip()

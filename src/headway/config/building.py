@@ -10,7 +10,7 @@ from headway.config.keys import OF_RUNNERS, RUNNER, SECTIONS
 from headway.config.layers import KeyPath, Said, dotted
 from headway.model.errors import InvalidInput
 from headway.model.run import AgentName, LaneName, QueueOptions
-from headway.model.runner import RUNNERS, RunnerSpec
+from headway.model.runner import RUNNERS, SECRETS, RunnerSpec
 from headway.model.server import LogSettings, ServerSettings
 from headway.model.settings import (
     DEFAULT_LANES,
@@ -87,9 +87,9 @@ def _agents(
             if not problems:
                 runners[AgentName(name)] = spec(**runner)  # type: ignore[arg-type]
         elif runner:
-            place = said["agents", name, next(iter(runner))].place
+            key = next(iter(runner))
             allowed = f"said together with how the agent is run: {RUNNER} = {_or(RUNNERS)}"
-            problems.append(InvalidInput(place, next(iter(runner.values())), allowed))
+            problems.append(_not_so(said["agents", name, key], key, allowed))
         budget = _budget(about)
         agents[AgentName(name)] = AgentSettings(**about, budget=budget)  # type: ignore[arg-type]
     return agents, runners, problems
@@ -104,10 +104,15 @@ def _runner_problems(
     for key in about.keys() - set(spec.__struct_fields__):
         others = _or(other for other, fields in RUNNERS.items() if key in fields.__struct_fields__)
         allowed = f"left out: it is for {RUNNER} = {others}, and this agent's is {kind!r}"
-        yield InvalidInput(said["agents", name, key].place, about[key], allowed)
+        yield _not_so(said["agents", name, key], key, allowed)
     needed = {field.name for field in msgspec.structs.fields(spec) if field.required}
     for key in sorted(needed - about.keys()):
         yield InvalidInput(place, kind, f"said together with {dotted(('agents', name, key))}")
+
+
+def _not_so(one: Said, key: str, allowed: str) -> InvalidInput:
+    """What is wrong with a key of a runner, without what nobody is shown."""
+    return InvalidInput(one.place, "…" if key in SECRETS else one.value, allowed)
 
 
 def _or(names: Iterable[str]) -> str:

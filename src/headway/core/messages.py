@@ -176,7 +176,7 @@ class Messages:
         stage.line_up(live, first=mode is Mode.INTERRUPT and bool(session.waiting))
         if settled:
             stage.note_place(live)
-        self._preempt_heartbeats(session)
+        self.preempt_heartbeats(session)
         stage.spared = None
         if turn is not None:
             stage.actions.append(Steer(live.run, turn.ticket, session.epoch))
@@ -235,7 +235,7 @@ class Messages:
         if until > max(self._stage.now, session.quiet_until):
             self._stage.set_quiet(session, until)
 
-    def _preempt_heartbeats(self, session: SessionQueue) -> None:
+    def preempt_heartbeats(self, session: SessionQueue) -> None:
         """A user's message never waits behind a heartbeat of the same session (F-4)."""
         for live in session.running:
             if live.run.source is Source.HEARTBEAT and live.cut is None:

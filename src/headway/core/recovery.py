@@ -63,7 +63,6 @@ class Recovery:
         decided = _decided_up_to(holding.places)
         session.seen = max(0, decided)
         session.returning = set()
-        exhausted: list[LiveRun] = []
         lined: list[Place] = []
         outside: list[Place] = []
         new: list[Place] = []
@@ -79,14 +78,7 @@ class Recovery:
                 self._end(place, session, orphaned())
             else:
                 lined.append(place)
-        for place in _line(lined):
-            live = self._put_in_line(place, session)
-            if _is_exhausted(place):
-                exhausted.append(live)
-            elif place.adopted:
-                self._go_on(live, place)
-            elif place.orphaned:
-                self._space_out(live)
+        exhausted = self._put_all_in_line(lined, session)
         pauses = self._put_outside(outside, session)
         self._restore_quiet(holding.places, session)
         responds = self._take_rest(session, _in_order(new, holding.orders), pauses)
@@ -97,6 +89,22 @@ class Recovery:
                 self._stage.drop_out(live)
                 self._stage.finish(live, orphaned())
         return responds
+
+    def _put_all_in_line(self, places: list[Place], session: SessionQueue) -> list[LiveRun]:
+        """As they stood; what has a worker goes on. Answers those that have no attempt left."""
+        exhausted: list[LiveRun] = []
+        for place in _line(places):
+            live = self._put_in_line(place, session)
+            if _is_exhausted(place):
+                exhausted.append(live)
+            elif place.adopted:
+                self._go_on(live, place)
+            elif place.orphaned:
+                self._space_out(live)
+        if any(live.run.source is Source.MESSAGE for live in session.waiting):
+            # That a heartbeat was asked to yield to them, nobody knows any more.
+            self._messages.preempt_heartbeats(session)
+        return exhausted
 
     def _is_over(self, place: Place, session: SessionQueue) -> bool:
         """Whether the run has ended already, though its end was never stored.

@@ -3,12 +3,14 @@
 Its run gets its outcome or stands in line again; it is left to the kernel to start what may start then.
 """
 
+import msgspec
+
 from headway.core.actions import Died, Ended, Failed, Limited, NotBegun, NoteExhausted, NoteHold
 from headway.core.endings import TOOK_TOO_LONG, cut_outcome
 from headway.core.live import LiveRun
 from headway.core.retry import delay
 from headway.core.stage import Stage
-from headway.model.outcome import Outcome
+from headway.model.outcome import Json, Outcome
 from headway.model.time import MILLISECOND, Instant, Span
 from headway.model.words import Cut, Reason, State
 
@@ -29,7 +31,7 @@ class Returning:
         if type(ended) is NotBegun and (live.cut is None or live.cut is Cut.LOST):
             self._not_begun(live)
         elif live.cut is not None:
-            self.cut(live, live.cut)
+            self.cut(live, live.cut, details=ended.details if type(ended) is Failed else None)
         elif type(ended) is Failed:
             self._failed(live, ended, jitter)
         elif type(ended) is Died:
@@ -38,8 +40,8 @@ class Returning:
             assert isinstance(ended, Limited)
             self._limited(live, ended)
 
-    def cut(self, live: LiveRun, cut: Cut, *, again: bool = False) -> None:
-        """A cancelled attempt has returned, or was left behind."""
+    def cut(self, live: LiveRun, cut: Cut, *, again: bool = False, details: Json = None) -> None:
+        """A cancelled attempt has returned, or was left behind; a runner may know what it did until then."""
         stage = self._stage
         if cut is Cut.PREEMPTED:
             live.attempt -= 1
@@ -53,7 +55,10 @@ class Returning:
         else:
             if cut is Cut.LOST:
                 stage.return_absorbed(live)
-            stage.finish(live, cut_outcome(cut))
+            outcome = cut_outcome(cut)
+            if details is not None:
+                outcome = msgspec.structs.replace(outcome, details=details)
+            stage.finish(live, outcome)
 
     def _not_begun(self, live: LiveRun) -> None:
         """Nothing was done, so the attempt does not count. A node that is not suspended yet will be soon."""

@@ -1,7 +1,7 @@
 """What is said about how an agent is run, looked at before anything is run: are its templates sound?"""
 
 from headway.core.template import check_json, check_template
-from headway.model.errors import InvalidInput
+from headway.model.errors import InvalidInput, UnknownName
 from headway.model.outcome import Json
 from headway.model.runner import ChatSpec, CommandSpec, HttpSpec, PaneSpec, RunnerSpec, TabsSpec
 
@@ -44,7 +44,17 @@ def _check_command(spec: CommandSpec | PaneSpec, prefix: str) -> None:
     for name, value in spec.environment.items():
         if not name or "=" in name or "\0" in name:
             raise InvalidInput(f"{prefix}environment", name, "names of variables, without '='")
-        check_template(value, f"{prefix}environment.{name}")
+        _check_secretly(value, f"{prefix}environment.{name}")
+
+
+def _check_secretly(value: str, field: str) -> None:
+    """A template that may be a secret: what is wrong with it is said without it."""
+    try:
+        check_template(value, field)
+    except UnknownName:
+        raise
+    except InvalidInput as wrong:
+        raise InvalidInput(field, "…", wrong.allowed) from None
 
 
 def _check_address(url: str, field: str) -> None:

@@ -36,8 +36,8 @@ NAMES = frozenset(
 """What every runner can fill in. `session_uuid` is a UUID that is always the same for one agent and session."""
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_ADDRESS = re.compile(r"(https?://[^/?#]*)([^?#]*)(.*)", re.DOTALL)
-"""Up to the path, the path, and the rest."""
+_ADDRESS = re.compile(r"(https?://)([^/?#:]*)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
+"""The scheme, the host, what stands between it and the path, the path, and the rest."""
 _IN_A_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 """Without dots: they would lead to another domain."""
 _A_NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
@@ -100,22 +100,19 @@ def fill_url(url: str, values: Mapping[str, Json]) -> str:
     Raises `Unfillable` where that cannot be: in a host only letters, digits, `-` and `_` can stand, but not a
     number as all of it, and a step of a path that is `.` or `..` leads elsewhere, however it is written.
     """
-    parts = _ADDRESS.fullmatch(url)
-    if parts is None:
-        raise InvalidInput("url", url, "an address that begins with http:// or https://")
-    host = _host(parts[1], lambda name: _in_a_host(name, _said(values[name])))
-    rest = _filled(parts[3], lambda name: quoted(_said(values[name])))
-    return f"{host}{_path(parts[2], values)}{rest}"
+    scheme, name, port, path, rest = _parts(url)
+    host = _filled(name, lambda place: _in_a_host(place, _said(values[place])))
+    if places(name) and _A_NUMBER.fullmatch(host):
+        raise Unfillable(", ".join(sorted(places(name))), "host")
+    port = _filled(port, lambda place: _in_a_host(place, _said(values[place])))
+    rest = _filled(rest, lambda place: quoted(_said(values[place])))
+    return f"{scheme}{host}{port}{_path(path, values)}{rest}"
 
 
 def sample_url(url: str) -> str:
     """An address with something at each place that fits there, so that it can be looked at."""
-    scheme, mark, rest = url.partition("://")
-    host, colon, rest = rest.partition(":")
-    host, slash, path = host.partition("/")
-    named = _filled(host, lambda _: "a")
-    behind = f"{slash}{path}{colon}{rest}"
-    return f"{scheme}{mark}{named}{fill_sample(behind)}"
+    scheme, name, *behind = _parts(url)
+    return f"{scheme}{_filled(name, lambda _: 'a')}{_filled(''.join(behind), lambda _: '1')}"
 
 
 def quoted(value: str) -> str:
@@ -140,6 +137,13 @@ def fill_json(template: Json, values: Mapping[str, Json]) -> Json:
 def _filled(text: str, value_of: Callable[[str], str]) -> str:
     """`{{` and `}}` become one brace; other braces are places."""
     return _PLACE.sub(lambda found: found[0][0] if found[1] is None else value_of(found[1]), text)
+
+
+def _parts(url: str) -> tuple[str, ...]:
+    found = _ADDRESS.fullmatch(url)
+    if found is None:
+        raise InvalidInput("url", url, "an address that begins with http:// or https://")
+    return found.groups()
 
 
 def _in_a_host(name: str, value: str) -> str:

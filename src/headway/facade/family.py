@@ -5,7 +5,7 @@ from headway.core.tree import arranged
 from headway.model.errors import CannotResume, NotFound
 from headway.model.run import Run, RunId
 from headway.model.views import RunTree
-from headway.model.words import FINAL_STATES, Source
+from headway.model.words import FINAL_STATES, Source, State
 from headway.runtime.engine import Engine
 
 MOST = 1_000
@@ -25,6 +25,8 @@ async def resumption(engine: Engine, run_id: RunId) -> tuple[Run, SubmitOptions]
     run = view.run
     if view.state not in FINAL_STATES:
         raise CannotResume(run_id, f"it is {view.state}, not ended")
+    if view.state is State.DONE:
+        raise CannotResume(run_id, "it is done: send another message instead")
     known = engine.agents.get(run.agent)
     if known is None or known.resume_after is None:
         raise CannotResume(run_id, f"its agent {run.agent!r} has no `resume` command")

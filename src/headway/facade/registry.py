@@ -55,6 +55,8 @@ class Registry:
         self.before: list[Hook] = []
         self.on_wait: list[WaitCallback] = []
         self.estimate: TokenEstimate | None = None
+        self._of_settings: set[AgentName] = set()
+        """Agents that no code has said, but the settings of the latest start."""
         self._made: dict[AgentName, Runner] = {}
         """Runners that were made for the engine that runs."""
 
@@ -73,9 +75,15 @@ class Registry:
         return agent_settings(settings.agents.get(name, AgentSettings()), said)
 
     def _add_runners(self, settings: Settings) -> None:
-        """Agents that are said in the file are added to those of the code, which wins."""
+        """Agents that are said in the file are added to those of the code, which wins.
+
+        Those of an earlier start are said anew: the file may have changed since.
+        """
+        for name in self._of_settings:
+            self.agents.pop(name, None)
+        self._of_settings = settings.runners.keys() - self.agents.keys()
         for name, spec in settings.runners.items():
-            if name not in self.agents:
+            if name in self._of_settings:
                 check_spec(spec, f"agents.{name}.")
                 said = with_defaults(spec, settings.agents.get(name, AgentSettings()))
                 self.agents[name] = Registered(Specified(spec), said)

@@ -31,7 +31,14 @@ from headway.runners.process import NEVER_WORKS, Process
 from headway.runners.seeing import Eyes
 from headway.runners.starting import Command, Started, check_system, start, task_of
 from headway.runners.values import values_of
-from headway.runners.work import Environment, about, cannot_start, command_of, result_of
+from headway.runners.work import (
+    Environment,
+    about,
+    cannot_start,
+    command_of,
+    cut_short,
+    result_of,
+)
 from headway.turn import Sight, Turn
 
 Result = TypeVar("Result")
@@ -119,8 +126,10 @@ class CommandRunner:
         try:
             end = await worker.end(live.take, live.skip)
         except asyncio.CancelledError:
-            await self._cut(turn, worker, live)
-            raise
+            heard = await self._cut(turn, worker, live)
+            if heard is None or turn.cut is None:
+                raise
+            raise cut_short(heard.exit, tail(heard.output, heard.dropped), heard.dropped) from None
         except TakenOver:
             worker.let_live()
             raise
@@ -188,30 +197,32 @@ class CommandRunner:
                     raise TakenOver
                 await self.end(found.run_id, found.number)
 
-    async def _cut(self, turn: Turn, worker: Attached, live: LiveOutput) -> None:
+    async def _cut(self, turn: Turn, worker: Attached, live: LiveOutput) -> End | None:
         """End it: when this returns, nothing of it goes on, unless it is another node's by now.
 
-        A further cancel meanwhile means that there is no more time to ask.
+        Answers how it ended, if it was heard. A further cancel meanwhile means that there is no more time to ask.
         """
         key = (turn.id, turn.attempt)
         self._unwanted.add(key)
         try:
-            await self._cut_unwanted(worker, live, _fence(turn))
+            return await self._cut_unwanted(worker, live, _fence(turn))
         except TakenOver:
             worker.let_live()
+            return None
         finally:
             self._unwanted.discard(key)
 
     async def _cut_unwanted(
         self, worker: Attached, live: LiveOutput, fence: tuple[int, int]
-    ) -> None:
+    ) -> End | None:
         patience_s = self._spec.grace / SECOND + _MARGIN_S
         worker.ask()
         ended: bool | None = None
+        how: End | None = None
         while ended is None:
             try:
                 async with asyncio.timeout(patience_s):
-                    await worker.end(live.take, live.skip)
+                    how = await worker.end(live.take, live.skip)
                     ended = await worker.leave()
             except asyncio.CancelledError:
                 worker.kill()
@@ -225,6 +236,7 @@ class CommandRunner:
             await _surely(in_thread(remove, worker.folder))
         else:
             await _surely(in_thread(_end_from_outside, worker.folder, fence))
+        return how
 
     def _command(self, turn: Turn) -> Command:
         firing = turn.run.firing

@@ -164,7 +164,7 @@ def about(turn: Turn) -> dict[str, str]:
         # What is read of an answer is read as it is: nothing small can become large.
         "Accept-Encoding": "identity",
         "X-Agent-Id": as_header(run.agent),
-        "X-Request-Id": f"{run.id}.{turn.attempt}",
+        "X-Request-Id": as_header(f"{run.id}.{turn.attempt}"),
         "X-Headway-Fence": str(turn.fence),
     }
     if run.deadline_at is not None:

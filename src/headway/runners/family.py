@@ -60,6 +60,15 @@ def lives(leader: Leader) -> bool:
     return leader.born != 0 and born(leader.pid) == leader.born
 
 
+def child(pid: int, parent: int) -> Leader:
+    """A process that was seen just now as a child of that one; its birth is not known if it is there no more."""
+    began = born(pid)
+    with suppress(psutil.Error):
+        if began is not None and psutil.Process(pid).ppid() == parent:
+            return Leader(pid, began)
+    return Leader(pid, 0)
+
+
 def activity(leader: Leader) -> Activity:
     """What a worker is at: its first process, and what that started."""
     if not lives(leader):

@@ -1,6 +1,7 @@
 """Where workers live on this machine: a folder for each attempt, whose lock is taken while its keeper lives."""
 
 import atexit
+import errno
 import hashlib
 import os
 import shutil
@@ -27,17 +28,19 @@ NO_HOME = "worker_home"
 """The code of a failure that is the fault of the folder."""
 _LONGEST_NAME = 200
 _LONGEST_COMPLAINT = 2_000
+_CANNOT_LOOK = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What is wrong with us, not with the folder; it passes."""
 _UNFINISHED = "+"
 """Before the name of a folder that is being made; no other begins so."""
 
 if sys.platform == "win32":
 
-    def _lock(file: int, *, shared: bool) -> None:  # noqa: ARG001 - as on other systems
+    def lock(file: int, *, shared: bool) -> None:  # noqa: ARG001 - as on other systems
         raise OSError(0, "there are no workers on this system")
 else:
     import fcntl
 
-    def _lock(file: int, *, shared: bool) -> None:
+    def lock(file: int, *, shared: bool) -> None:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
@@ -138,43 +141,54 @@ class WorkerHome:
 
     def _make(self, folder: Path) -> int:
         of_agent = folder.parent
-        of_agent.parent.parent.mkdir(parents=True, exist_ok=True)
-        for above in (of_agent.parent, of_agent):
-            above.mkdir(0o700, exist_ok=True)
-            if above.stat().st_uid != os.geteuid():
-                raise PermissionError(0, "it belongs to somebody else")
+        make_private(of_agent)
         draft = of_agent / f"{_UNFINISHED}{folder.name}.{os.getpid()}"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(0o700)
         try:
-            lock = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            taken = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                _lock(lock, shared=False)
+                lock(taken, shared=False)
                 draft.rename(folder)
             except BaseException:
-                os.close(lock)
+                os.close(taken)
                 raise
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        return lock
+        return taken
 
     def _of_agent(self, agent: str) -> Path:
         with self._makes:
             if self._root is None:
                 self._root = Path(tempfile.mkdtemp(prefix="headway-"))
                 atexit.register(shutil.rmtree, self._root, ignore_errors=True)
-            return self._root / _name(agent)
+            return self._root / folder_name(agent)
+
+
+def make_private(of_agent: Path) -> None:
+    """The folder of an agent and that of its store, for our own user alone. Raises `OSError`."""
+    of_agent.parent.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (of_agent.parent, of_agent):
+        folder.mkdir(0o700, exist_ok=True)
+        if folder.stat().st_uid != os.geteuid():
+            raise PermissionError(0, "it belongs to somebody else")
 
 
 def is_held(folder: Path) -> bool:
-    """Whether the worker's keeper lives. Looking takes nothing from anybody: all who look share the lock."""
+    """Whether the worker's keeper lives."""
+    return is_locked(folder / LOCK)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody has this file locked. Looking takes nothing from anybody: all who look share the lock."""
     try:
-        file = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as wrong:
+        # Who cannot look now must not take it for dead: another one would be started beside it.
+        return wrong.errno in _CANNOT_LOOK
     try:
-        _lock(file, shared=True)
+        lock(file, shared=True)
     except BlockingIOError:
         return True
     finally:
@@ -236,7 +250,7 @@ def _sweep(draft: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _name(agent: str) -> str:
+def folder_name(agent: str) -> str:
     """The agent's name as that of a folder; a long one is cut and made unique."""
     name = quote(agent, safe="")
     if name.strip(".") and len(name) <= _LONGEST_NAME:

@@ -9,6 +9,7 @@ from headway.core.template import (
     fill_json,
     fill_url,
     places,
+    sample_url,
 )
 from headway.model.errors import InvalidInput, WorkFailed
 from headway.model.outcome import Json, Reply
@@ -35,8 +36,6 @@ _WITHOUT_BODY = frozenset({"DELETE", "GET"})
 """They send one only if the configuration has one."""
 _OF_TASKS = frozenset({"action", "tab_id", "selector", "ref"})
 """Places that only tasks fill in; the address needs something there."""
-_ANYTHING = "1"
-"""Fits wherever a place can be in an address, also as a port."""
 
 
 class HttpRunner:
@@ -58,10 +57,7 @@ class HttpRunner:
             raise InvalidInput("method", spec.method, f"one of: {', '.join(sorted(METHODS))}")
         check_template(spec.url, "url")
         self._needs = sorted(places(spec.url) & _OF_TASKS)
-        try:
-            check_address(fill_url(spec.url, dict.fromkeys(places(spec.url), _ANYTHING)), "url")
-        except Unfillable as wrong:
-            raise InvalidInput("url", "…", "an address whose host and path are steps") from wrong
+        check_address(sample_url(spec.url), "url")
         self._template = cast(Json, spec.body)
         check_json(self._template, "body")
         headers = headers_of(spec.headers)

@@ -331,12 +331,13 @@ class Keeper:
         stdin = self._stdin()
         self._pipe, output = os.pipe()
         wrong, says_wrong = os.pipe()
+        keeper = os.getpid()
         try:
             pid = os.fork()
         except OSError as failed:
             raise NotStarted("fork", failed.errno or errno.EAGAIN) from failed
         if pid == 0:
-            self._become(stdin, output, says_wrong)
+            self._become(keeper, stdin, output, says_wrong)
         for end in (stdin, output, says_wrong):
             os.close(end)
         with os.fdopen(wrong, "rb") as file:
@@ -366,15 +367,14 @@ class Keeper:
             raise NotStarted("stdin", failed.errno or errno.EIO) from failed
         return file
 
-    def _become(self, stdin: int, output: int, says_wrong: int) -> "NoReturn":
+    def _become(self, keeper: int, stdin: int, output: int, says_wrong: int) -> "NoReturn":
         """In the new process: be the command, or say why not."""
         stage = "program"
         try:
             os.setsid()
             if self._libc is not None:
-                keeper = os.getppid()
                 self._libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-                if os.getppid() != keeper:
+                if os.getppid() != keeper:  # It was killed before that.
                     os._exit(1)
             os.dup2(stdin, 0)
             os.dup2(output, 1)

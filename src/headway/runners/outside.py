@@ -4,7 +4,6 @@ Nothing is signalled that is not surely of this worker: a number of a process co
 on the machine that it was written down on (W-2).
 """
 
-import os
 import shutil
 import signal
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from headway.runners import keeper
 from headway.runners.family import Leader, born, family, send
 from headway.runners.home import About, is_held, read_about, read_end
 
@@ -26,36 +26,36 @@ def end_worker(folder: Path, fence: tuple[int, int] | None = None) -> None:
 
     With a fence, only one that nobody has taken over since (X-4): who asks may have been frozen meanwhile.
     """
-    held = is_held(folder)
-    if not held and read_end(folder) is not None:
+    if not is_held(folder) and read_end(folder) is not None:
         # It ended by itself: what it has left behind on purpose is not ours.
         shutil.rmtree(folder, ignore_errors=True)
         return
-    about = read_about(folder)
-    if fence is not None and about is not None and about.fence > fence:
-        return
-    keeper = _keeper(folder, about) if held else None
     for _ in range(_LOOKS):
-        left = left_of(about, keeper)
+        # Looked up each time, in this order: it may be about to start, and tell who it is only now.
+        held = is_held(folder)
+        about = read_about(folder)
+        if fence is not None and about is not None and about.fence > fence:
+            return
+        its_keeper = _keeper(folder, about) if held else None
+        left = left_of(about, its_keeper)
         if left:
             send(left, signal.SIGKILL)
-        elif keeper is not None:
+        elif its_keeper is not None:
             # Only now: while it is there, what its command leaves to nobody comes to it, and is found.
-            send([keeper], signal.SIGKILL)
-            keeper = None
-        elif not is_held(folder):
+            send([its_keeper], signal.SIGKILL)
+        elif not held:
             break
         time.sleep(_EVERY_S)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def left_of(about: About | None, keeper: psutil.Process | None = None) -> list[psutil.Process]:
+def left_of(about: About | None, its_keeper: psutil.Process | None = None) -> list[psutil.Process]:
     """What goes on of a worker besides its keeper."""
     found: dict[int, psutil.Process] = {}
-    spared = () if keeper is None else (keeper.pid,)
-    if keeper is not None:
+    spared = () if its_keeper is None else (its_keeper.pid,)
+    if its_keeper is not None:
         with suppress(psutil.Error):
-            found |= {kin.pid: kin for kin in keeper.children(recursive=True) if _lives(kin)}
+            found |= {kin.pid: kin for kin in its_keeper.children(recursive=True) if _lives(kin)}
     if about is not None and about.is_here:
         leader = Leader(about.leader, about.leader_born)
         found |= {kin.pid: kin for kin in family(leader, about.marks, spared)}
@@ -79,9 +79,10 @@ def _keeper(folder: Path, about: About | None) -> psutil.Process | None:
     except psutil.Error:
         return None
     # It had no time yet to write down who it is.
+    wanted = {keeper.__file__, str(folder)}
     for process in psutil.process_iter():
         try:
-            if str(folder) in process.cmdline() and process.pid != os.getpid():
+            if wanted <= {*process.cmdline()}:
                 return process
         except psutil.Error:
             continue

@@ -17,8 +17,18 @@ _LOOKS_EVERY_S = 0.02
 async def end_pane(panes: Panes, pane: Pane, grace_s: float) -> None:
     """End all processes of a pane, and close it."""
     await panes.mark(pane, ENDING, "1")
-    await end_family(pane.leader, pane.label, (pane.server,), grace_s)
+    await end_family(leader_of(pane), pane.label, (pane.server,), grace_s)
     await panes.close(pane)
+
+
+def leader_of(pane: Pane) -> Leader:
+    """The first process of a pane that was looked at just now, also if nobody has noted its birth yet.
+
+    Else one that is about to start its program would not be found: nothing has the run in its environment yet.
+    """
+    if pane.dead or pane.leader.born:
+        return pane.leader
+    return family.child(pane.leader.pid, pane.server)
 
 
 async def end_family(leader: Leader, label: Label, spared: tuple[int, ...], grace_s: float) -> None:

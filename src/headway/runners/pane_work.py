@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,11 +16,13 @@ from headway.runners import family
 from headway.runners.exit import Exit
 from headway.runners.family import Leader
 from headway.runners.pane import Label, Pane
-from headway.runners.pane_ending import ENDING, end_family, end_pane
+from headway.runners.pane_ending import ENDING, end_family, end_pane, leader_of
 from headway.runners.panes import Panes, Silent, TmuxRefused, finished
 from headway.runners.process import NEVER_WORKS
 from headway.runners.scroll import Scroll
-from headway.runners.work import cannot_start, command_of, result_of
+from headway.runners.starting import check_system
+from headway.runners.told import Told
+from headway.runners.work import cannot_start, command_of, cut_short, result_of
 from headway.turn import Turn
 
 CLOSED = "its pane was closed"
@@ -52,10 +53,11 @@ class PaneWork:
         self._label = label
         self._turn = turn
         self._fence = turn.fence
-        self._file = home / f"{label.name}.json"
+        self._told = Told(home, label.name)
         self._scroll = Scroll()
-        self._pane: Pane | None = None
-        """As it was last seen."""
+        self._server = 0
+        self._leader = Leader(0, 0)
+        """The first process of its pane, and the parent of that; not known before the pane was seen."""
         self.ending = False
         """It was cut, so nobody may adopt it."""
         self._lines: list[str] = []
@@ -73,7 +75,9 @@ class PaneWork:
             code = await self._watched(pane)
         except asyncio.CancelledError:
             await self._cut()
-            raise
+            if self._turn.cut is None:
+                raise
+            raise cut_short(None, *self._kept()) from None
         self._raise_if_never_started(code)
         text, dropped = self._kept()
         return result_of(code, text, dropped, resumable=bool(self._spec.resume))
@@ -81,22 +85,25 @@ class PaneWork:
     # Its beginning.
 
     async def _start(self, folder: str, environment: Mapping[str, str]) -> Pane:
+        check_system()
         argv = command_of(self._spec.command, self._spec.resume, self._turn)
         await self._clear_away()
         marked = {**environment, **dict((self._label.mark,))}
         told = {"argv": argv, "environment": marked, "folder": folder}
-        await finished(in_thread(_write_secretly, self._file, json.dumps(told)))
         try:
+            await finished(in_thread(self._told.write, json.dumps(told)))
             await self._panes.open(
                 self._label,
                 self._fence,
-                (sys.executable, "-I", "-S", _FIRST_PROCESS, str(self._file)),
+                (sys.executable, "-I", "-S", _FIRST_PROCESS, str(self._told.file)),
                 (self._spec.width, self._spec.height),
                 history_of(self._spec),
             )
         except HeadwayError:
-            remove_files(self._file)
+            self._told.remove()
             raise
+        finally:
+            self._told.let_go()
         pane = await self._look()
         if pane is None:
             raise WorkerLost(CLOSED)
@@ -127,11 +134,9 @@ class PaneWork:
 
     async def _identify(self, pane: Pane) -> Pane:
         """Note when its process began, unless that is noted: with that its number is no other's (W-2)."""
-        if pane.leader.born == 0 and not pane.dead:
-            began = family.born(pane.leader.pid)
-            if began is not None:
-                await self._panes.mark(pane, "born", repr(began))
-                pane = await self._look() or pane
+        if pane.leader.born == 0 and self._leader.born:
+            await self._panes.mark(pane, "born", repr(self._leader.born))
+            pane = await self._look() or pane
         return pane
 
     # Its course.
@@ -200,7 +205,7 @@ class PaneWork:
         panes = await (self._panes.all() if fresh else self._panes.lately())
         pane = next((pane for pane in panes if pane.label == self._label), None)
         if pane is not None and pane.fence <= self._fence:
-            self._pane = pane
+            self._server, self._leader = pane.server, leader_of(pane)
         return pane
 
     async def _tell(self, pane: Pane) -> None:
@@ -224,10 +229,9 @@ class PaneWork:
         return text, max(0, self._streamed - len(text.encode()))
 
     def _raise_if_never_started(self, code: int) -> None:
-        failed = Path(f"{self._file}.failed")
-        if code == 0 or not failed.exists():
+        if code == 0 or not self._told.failed.exists():
             return
-        told = json.loads(failed.read_text())
+        told = json.loads(self._told.failed.read_text())
         program = command_of(self._spec.command, self._spec.resume, self._turn)[0]
         wrong = cannot_start(program, told["reason"])
         if told["errno"] is None or told["errno"] in NEVER_WORKS:
@@ -264,30 +268,14 @@ class PaneWork:
         await self._end_all(grace_s)
         if pane is not None:
             await self._panes.close(pane)
-        remove_files(self._file)
+        self._told.remove()
 
     async def _end_all(self, grace_s: float) -> None:
         """When this returns, none of its processes goes on."""
-        pane = self._pane
-        if pane is None:
-            await end_family(Leader(0, 0), self._label, (), grace_s)
-        else:
-            await end_family(pane.leader, self._label, (pane.server,), grace_s)
+        spared = (self._server,) if self._server else ()
+        await end_family(self._leader, self._label, spared, grace_s)
 
 
 def history_of(spec: PaneSpec) -> int:
     """So many lines tmux keeps above the screen: enough for what is kept of them."""
     return min(max(spec.output // _BYTES_OF_A_LINE, spec.height), _MOST_LINES)
-
-
-def remove_files(file: Path) -> None:
-    for path in (file, Path(f"{file}.failed")):
-        path.unlink(missing_ok=True)
-
-
-def _write_secretly(file: Path, text: str) -> None:
-    """Only for our own user, from its first byte."""
-    remove_files(file)
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as out:
-        out.write(text)

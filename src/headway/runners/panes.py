@@ -29,6 +29,8 @@ MISSING = (
 )
 _ANSWERS_WITHIN_S = 10.0
 """A server of tmux that takes longer is stuck."""
+_HOLDS_UP_S = 2.0
+"""So long at most does everything wait for an answer of the server, where it has to."""
 _FRESH_S = 0.08
 """So old may be what several runs are told of their panes by one question."""
 _KEPT_VARIABLES = frozenset(
@@ -63,6 +65,9 @@ class Panes:
         self._server = _open(socket)
         self._asked: asyncio.Future[tuple[Pane, ...]] | None = None
         self._asked_at = 0.0
+        self._asks: threading.Thread | None = None
+        self._told: tuple[Pane, ...] | None = None
+        """What was found in this step of the loop, by those who cannot await."""
 
     async def all(self) -> tuple[Pane, ...]:
         """All panes of all Headways on this server."""
@@ -82,20 +87,33 @@ class Panes:
         lines = self._ask("list-panes", "-a", "-F", FORMAT)
         return tuple(pane for pane in map(read_pane, lines or ()) if pane is not None)
 
-    def list_within(self, seconds: float = 2.0) -> tuple[Pane, ...]:
-        """The same, for those who cannot await; none if the server does not answer so soon."""
-        if not _socket_exists(self.socket):
+    def list_soon(self) -> tuple[Pane, ...]:
+        """The same, for those who cannot await; none if the server does not answer so soon.
+
+        The whole loop waits meanwhile. So it is asked once in a step of the loop, however many want to know, and
+        not again while it has not answered.
+        """
+        if not _socket_exists(self.socket) or (self._asks is not None and self._asks.is_alive()):
             return ()
+        if self._told is not None:
+            return self._told
         found: list[Pane] = []
 
         def look() -> None:
             with suppress(HeadwayError):
                 found.extend(self.list_now())
 
-        asks = threading.Thread(target=look, daemon=True)
-        asks.start()
-        asks.join(seconds)
-        return tuple(found)
+        self._asks = threading.Thread(target=look, daemon=True)
+        self._asks.start()
+        self._asks.join(_HOLDS_UP_S)
+        told = tuple(found)
+        with suppress(RuntimeError):  # There is no loop that waits.
+            asyncio.get_running_loop().call_soon(self._forget_told)
+            self._told = told
+        return told
+
+    def _forget_told(self) -> None:
+        self._told = None
 
     async def open(
         self,

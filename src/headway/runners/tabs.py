@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headway.calls import call
-from headway.core.template import Unfillable, check_template, fill_url, places, quoted
+from headway.core.template import Unfillable, check_template, fill_url, quoted, sample_url
 from headway.model.errors import InvalidInput, UnknownName, WorkFailed
 from headway.model.outcome import Json, Reply
 from headway.model.runner import TabsSpec
@@ -24,7 +24,6 @@ Resolver: TypeAlias = Callable[[str], object]
 TAB_NOT_FOUND = "tab_not_found"
 RESERVED = frozenset({"kind", "ref", "selector", "tabId"})
 """What params never say: they would turn a task into another one."""
-_ANYTHING = "1"
 _DOTS = frozenset({".", ".."})
 _A_TAB = "the tab that the action is for"
 
@@ -53,7 +52,7 @@ class TabsRunner:
             raise InvalidInput("resolver", resolver, "a function from a tab to an address, or None")
         if spec.url:
             check_template(spec.url, "url")
-            self._sample(spec.url)
+            _instance(sample_url(spec.url), "url")
         self._instances = {
             tab: _instance(url, f"instances.{tab}") for tab, url in spec.instances.items()
         }
@@ -123,13 +122,6 @@ class TabsRunner:
             return _instance(found, "resolver")
         except InvalidInput as wrong:
             raise WorkFailed(str(wrong), BAD_ADDRESS, permanent=True) from wrong
-
-    def _sample(self, url: str) -> None:
-        """The template with something at each place must be an address."""
-        try:
-            _instance(fill_url(url, dict.fromkeys(places(url), _ANYTHING)), "url")
-        except Unfillable as wrong:
-            raise InvalidInput("url", url, "an address whose path has no `..`") from wrong
 
     def _checked_tokens(self, spec: TabsSpec, headers: Mapping[str, str]) -> Mapping[str, str]:
         """Tokens by the address of their instance. One that is for nobody is a mistake, if all are known."""

@@ -23,10 +23,12 @@ from headway.model.words import WorkerKind
 from headway.model.worker import MAX_LINE, MAX_LINES
 from headway.runners import family
 from headway.runners.family import Leader
+from headway.runners.home import folder_name
 from headway.runners.pane import Label, Pane
 from headway.runners.pane_ending import end_pane
-from headway.runners.pane_work import PaneWork, remove_files
+from headway.runners.pane_work import PaneWork
 from headway.runners.panes import Panes, Silent
+from headway.runners.told import Told, remove_unread, unread
 from headway.runners.values import values_of
 from headway.runners.work import Environment
 from headway.turn import Fence, Sight, Turn
@@ -58,7 +60,8 @@ class PaneRunner:
         self._spec = spec
         self._agent = AgentName(agent)
         self._store = store if outlives else f"{store}{_OF_PROCESS}{_this_process()}"
-        self._home = (home or _state()) / "panes" / (self._store or "-")
+        state = (home or _state()).absolute()
+        self._home = state / "panes" / (self._store or "-") / folder_name(agent)
         self.outlives = outlives
         self._panes = Panes(spec.socket)
         self._environment = Environment(spec.environment)
@@ -70,7 +73,7 @@ class PaneRunner:
 
     async def run(self, turn: Turn) -> Reply:
         label = self._label(turn.id, turn.attempt)
-        folder = fill(self._spec.folder, values_of(turn))
+        folder = _absolute(fill(self._spec.folder, values_of(turn)))
         environment = self._environment.of(turn)
         work = PaneWork(self._spec, self._panes, label, turn, self._home)
         self._works[label], self._fences[label] = work, turn.fence
@@ -89,14 +92,17 @@ class PaneRunner:
         work = self._works.get(label)
         if work is not None and work.ending:
             return False
-        panes = self._panes.list_within()
+        panes = self._panes.list_soon()
         return any(pane.label == label and not pane.ending for pane in panes)
 
     async def look(self) -> Sequence[Sight]:
+        files = await in_thread(unread, self._home)
         try:
             panes = await self._panes.all()
         except Silent:
             return [_silent(sight) for sight, _ in self._seen.values()]
+        if files:
+            await in_thread(remove_unread, self._home, files, {pane.label.name for pane in panes})
         for pane in panes:
             if _is_nobodys(pane):
                 await end_pane(self._panes, pane, 0.0)
@@ -127,7 +133,7 @@ class PaneRunner:
     def _forget(self, label: Label) -> None:
         self._fences.pop(label, None)
         self._seen.pop(label, None)
-        remove_files(self._home / f"{label.name}.json")
+        Told(self._home, label.name).remove()
 
     def _label(self, run_id: RunId, attempt: int) -> Label:
         return Label(run_id, attempt, self._agent, self._store)
@@ -158,6 +164,14 @@ class PaneRunner:
             adopted=pane.adopted,
             exit_code=pane.exit_code,
         ), activity.computed
+
+
+def _absolute(folder: str) -> str:
+    """Seen from where this process was started: a pane begins elsewhere."""
+    try:
+        return str(Path(folder).absolute())
+    except OSError:
+        return folder  # There is no such place any more: whoever is to enter it says so.
 
 
 def _this_process() -> str:

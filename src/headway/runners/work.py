@@ -12,6 +12,7 @@ from headway.runners.values import values_of
 from headway.turn import Turn
 
 COMMAND_FAILED = "command_failed"
+COMMAND_CUT = "command_cut"
 NOT_STARTED = "command_not_started"
 _SHOWN = 1_600
 """So many characters of the output are shown with an error."""
@@ -92,6 +93,15 @@ def result_of(exit_code: int, output: str, dropped: int = 0, *, resumable: bool 
     if exit_code < 0 and resumable:
         raise WorkerLost(said, details)
     raise WorkFailed(said, COMMAND_FAILED, details)
+
+
+def cut_short(exit_code: int | None, output: str, dropped: int = 0) -> WorkFailed:
+    """What is told of a program that was ended because its attempt was cut: what it wrote until then is kept."""
+    details: dict[str, Json] = {"exit": exit_code, "output": output}
+    if dropped:
+        details["dropped"] = dropped
+    said = "it was ended" if exit_code is None else f"it was ended: {how(exit_code)}"
+    return WorkFailed(said, COMMAND_CUT, details)
 
 
 def how(exit_code: int) -> str:

@@ -118,11 +118,25 @@ class Attempts:
         if ticket in self._turns:
             self._lost[ticket] = lost
 
-    def interrupt(self, ticket: int) -> None:
+    def interrupt(self, ticket: int) -> "asyncio.Task[None] | None":
         """End an attempt that was lost, if it has not ended yet. Nobody has cut it: its run may go on."""
         turn = self._turns.get(ticket)
-        if turn is not None and ticket in self._lost and turn.begun and turn.work is not None:
-            turn.work.cancel()
+        if turn is None or ticket not in self._lost or not turn.begun or turn.work is None:
+            return None
+        turn.work.cancel()
+        return turn.work
+
+    def give_up(self, ticket: int) -> Run | None:
+        """An attempt that was lost did not even return when interrupted: it is over all the same (S-3).
+
+        Answers its run if it was left behind; what it returns later counts for nothing.
+        """
+        turn, lost = self._turns.get(ticket), self._lost.pop(ticket, None)
+        if turn is None or lost is None:
+            return None
+        self.leave_behind(ticket)
+        self._end(ticket, self._raised(turn, ticket, lost))
+        return turn.run
 
     def leave_all_behind(self) -> None:
         """Nothing goes on here: ask all to end, and wait for none, not even for threads."""
@@ -174,6 +188,12 @@ class Attempts:
             ended = self._raised(turn, ticket, error)
         turn.over = True
         turn.work = None
+        self._end(ticket, ended)
+        if self._interrupted is not None:
+            interrupted, self._interrupted = self._interrupted, None
+            raise interrupted
+
+    def _end(self, ticket: int, ended: Ended) -> None:
         jitter = 0.5 if type(ended) is Done else self.jitter()
         try:
             self._kernel.finished(ticket, ended, self._clock.now(), jitter)
@@ -183,9 +203,6 @@ class Attempts:
         if self._lost:
             self._lost.pop(ticket, None)
         self.wake()
-        if self._interrupted is not None:
-            interrupted, self._interrupted = self._interrupted, None
-            raise interrupted
 
     def _raised(self, turn: Turn, ticket: int, error: BaseException) -> Ended:
         most = self._kernel.stage.settings.result_size

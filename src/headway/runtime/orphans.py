@@ -62,6 +62,8 @@ class Sweeper:
         self._asked = asyncio.Event()
         self._failing: set[str] = set()
         """Workers that could not be ended the last time."""
+        self._odd: set[str] = set()
+        """Workers about which the store could not be asked."""
 
     def scan_soon(self) -> None:
         """A worker may just have become unwanted."""
@@ -98,8 +100,24 @@ class Sweeper:
         whole = True
         for sight in sights:
             if not self._is_live(sight.run_id, sight.attempt):
-                whole &= await self._scan_worker(agent, keeper, sight)
+                whole &= await self._looked_at(agent, keeper, sight)
         return whole
+
+    async def _looked_at(self, agent: AgentName, keeper: KeepsWorkers, sight: Sight) -> bool:
+        """One of whom nothing can be found out, ever, is no reason to leave the others or the node."""
+        key = worker_id(sight.run_id, sight.attempt)
+        try:
+            known = await self._scan_worker(agent, keeper, sight)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - what lies on a machine may have any name
+            if key not in self._odd:
+                self._odd.add(key)
+                what = f"finding out about the worker {key!r}"
+                self._herald.callback_failed(what, describe(error))
+            return True
+        self._odd.discard(key)
+        return known
 
     async def _scan_worker(self, agent: AgentName, keeper: KeepsWorkers, sight: Sight) -> bool:
         asked_at = self._clock.elapsed()
@@ -144,7 +162,12 @@ class Sweeper:
             return False
         if self._is_live(worker.run_id, worker.attempt):
             return False
-        view = await self._store.find(worker.run_id)
+        try:
+            view = await self._store.find(worker.run_id)
+        except Unavailable:
+            raise
+        except Exception:  # noqa: BLE001 - a newer version's run: its own nodes settle it
+            return False
         return view is None or is_unwanted(worker.attempt, view)
 
     def _is_live(self, run_id: RunId, attempt: int) -> bool:

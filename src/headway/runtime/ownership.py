@@ -16,6 +16,7 @@ from headway.model.run import AgentName, RunId, SessionKey
 from headway.ports import Clock, Granted
 from headway.runtime.attempts import Attempts
 from headway.runtime.herald import Herald
+from headway.runtime.replies import describe
 from headway.runtime.scribe import Scribe
 from headway.turn import KeepsWorkers
 
@@ -85,7 +86,11 @@ class Ownership:
         runner = self._attempts.runners.get(place.run.agent)
         if runner is None or self._attempts.is_at(run_id) or not isinstance(runner, KeepsWorkers):
             return place
-        found = runner.has(run_id, place.attempt)
+        try:
+            found = runner.has(run_id, place.attempt)
+        except Exception as error:  # noqa: BLE001 - the machine may refuse it, and the node goes on
+            self._herald.callback_failed(f"finding the worker of run {run_id}", describe(error))
+            return place
         return msgspec.structs.replace(place, adopted=True) if found else place
 
     def put_back(self, sessions: Sequence[SessionKey]) -> None:

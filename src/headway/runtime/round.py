@@ -34,6 +34,7 @@ _MOMENT = 50 * MILLISECOND
 _PATIENCE = SECOND // 2
 """A receiver that has not answered after this is slow, as far as others are concerned."""
 _GRID = 250 * MILLISECOND
+_LONGEST_LAP: Span = 5 * MINUTE
 _REMEMBERED = 500
 """So many slow receivers are remembered while nothing goes to them."""
 _GIVES_UP_AFTER = DAY
@@ -73,6 +74,8 @@ class _Door(msgspec.Struct, eq=False):
     took: Span = 0
     turn_at: Instant = 0
     """When the latest of those that went back will be due."""
+    lap: Span = LONGEST_DELAY
+    """Within this their turns come: the more there are, the longer it is."""
 
     @property
     def slow(self) -> bool:
@@ -189,6 +192,8 @@ class Round:
         # What can never be taken says nothing of the next one.
         door.error = error if again_at is not None else ""
         door.well = not door.error
+        if not door.slow:
+            door.lap = LONGEST_DELAY
         await self._settle(delivery, again_at, error)
         self.at_hand -= 1
         if again_at is not None and self._receiver is None:
@@ -250,10 +255,14 @@ class Round:
 
     async def _put_back(self, door: _Door, delivery: Delivery, now: Instant) -> None:
         pace = max(door.took, _PATIENCE) // door.room
-        earliest = min(max(door.turn_at, now + SECOND) + pace, now + LONGEST_DELAY)
-        door.turn_at = earliest
+        turn_at = max(door.turn_at, now + SECOND) + pace
+        if turn_at > now + door.lap:
+            # The next lap stands beside the one before: were they all due at its end, others would wait for them.
+            door.lap = min(2 * door.lap, _LONGEST_LAP)
+            turn_at = now + SECOND + pace
+        door.turn_at = turn_at
         # On a grid, so that a thousand letters are looked for a few times, not a thousand times.
-        due_at = _on_grid(earliest, _GRID)
+        due_at = _on_grid(door.turn_at, _GRID)
         said = f"; it said: {door.error}" if door.error else ""
         # It was not tried, so that does not count as a try.
         untried = msgspec.structs.replace(delivery, tries=delivery.tries - 1)

@@ -25,7 +25,7 @@ from headway.runtime import beats
 from headway.runtime.attempts import Attempts
 from headway.runtime.beats import is_alive, worker_id
 from headway.runtime.herald import Herald
-from headway.runtime.machine import Gauge, snapshot_of
+from headway.runtime.machine import Gauge, Load, snapshot_of
 from headway.runtime.replies import describe
 from headway.turn import KeepsWorkers, Sight
 
@@ -75,6 +75,8 @@ class Watch:
         """Workers that were busy at a look since the last beat."""
         self._blind: set[AgentName] = set()
         """Agents whose runner could not look the last time: that is told once."""
+        self._refused = False
+        """Whether the machine could not be looked at the last time."""
         self.needed = asyncio.Event()
         """Set once there is something to look at, or somebody to whom it is shown."""
         self._changed = asyncio.Event()
@@ -127,7 +129,7 @@ class Watch:
 
     async def run(self) -> None:
         await self.needed.wait()
-        self.machine.look()
+        self._load()
         every = self._settings.beat_every
         beat_at = self._clock.elapsed() + min(every, round(_FIRST_S * SECOND))
         while True:
@@ -200,9 +202,9 @@ class Watch:
         ]
         self._busy.clear()
         await self._write([*found, *missed])
-        for worker in (*found, *missed):
-            if worker.missed and not is_alive(worker):
-                await self._bury(worker)
+        dead = [each for each in (*found, *missed) if each.missed and not is_alive(each)]
+        # Together: what made them fall silent may make each of them slow to end.
+        await asyncio.gather(*map(self._bury, dead))
 
     def _is_new(self, sight: Sight) -> bool:
         known = self.workers.get(worker_id(sight.run_id, sight.attempt))
@@ -272,11 +274,21 @@ class Watch:
                 await keeper.end(worker.run_id, worker.attempt)
         except Exception as failed:  # noqa: BLE001 - however it is with the worker, nobody waits for it
             self._herald.callback_failed(f"ending {where}", describe(failed))
-        self._attempts.interrupt(ticket)
+        work = self._attempts.interrupt(ticket)
+        if work is None:
+            return
+        await asyncio.wait((work,), timeout=self._settings.cancel_grace / SECOND)
+        left = self._attempts.give_up(ticket)
+        if left is not None:
+            self._herald.abandoned(left)
+            self._scan_soon()
 
     async def _take_snapshot(self) -> None:
+        load = self._load()
+        if load is None:
+            return
         self.snapshot = snapshot_of(
-            self.machine.look(),
+            load,
             self._lanes(),
             host=self._host,
             node=self._node(),
@@ -285,6 +297,18 @@ class Watch:
         )
         with suppress(Unavailable):
             await self._store.keep_snapshot(self.snapshot)
+
+    def _load(self) -> Load | None:
+        """How busy the machine is. None: it could not be looked at, which is told once."""
+        try:
+            load = self.machine.look()
+        except Exception as error:  # noqa: BLE001 - a system may hide what it counts, and the node goes on
+            if not self._refused:
+                self._refused = True
+                self._herald.callback_failed("looking at the machine", describe(error))
+            return None
+        self._refused = False
+        return load
 
     def _is_live(self, worker: Worker) -> bool:
         return self._live(worker.run_id, worker.attempt) is not None

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +22,9 @@ from headway.model.errors import WorkerLost, WorkFailed
 from headway.model.run import RunId
 from headway.model.runner import PaneSpec
 from headway.model.time import MILLISECOND
+from headway.runners.pane_work import PaneWork
 from headway.runners.tmux import PaneRunner
+from headway.runners.told import Told
 from headway.turn import Sight
 from tests.e2e.processes import Process, ended_at_last, worker
 from tests.e2e.waiting import until
@@ -47,6 +50,17 @@ away = subprocess.Popen(["setsid", "sleep", "301"])
 print("ready", child.pid, away.pid, flush=True)
 while True:
     time.sleep(1)
+"""
+
+STARTS_SLOWLY = """
+import os, signal, time
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+note = __file__.replace(".py", ".pid")
+with open(f"{note}.draft", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(f"{note}.draft", note)
+time.sleep(300)
 """
 
 
@@ -172,6 +186,22 @@ def test_w1_a_pane_is_told_about_its_run(
     play(main())
 
 
+@pytest.mark.parametrize("folder", ["", "inner", "/"])
+def test_w1_a_pane_is_in_its_folder_as_the_server_sees_it(
+    socket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """tmux itself is started elsewhere; nor does it know what a state folder is relative to."""
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path)
+    spec = PaneSpec(command=("pwd",), socket=socket, folder=folder)
+    runner = PaneRunner(spec, "coder", STORE, Path("state"))
+
+    async def main() -> Reply:
+        return await runner.run(turn_with())
+
+    assert play(main()).text == str(tmp_path / folder)
+
+
 def test_w1_a_long_text_is_no_problem_for_tmux(panes: MakesPanes) -> None:
     async def main() -> Reply:
         runner = panes(sys.executable, "-c", "import sys; print(len(sys.argv[1]))", "{text}")
@@ -244,6 +274,31 @@ def test_w1_a_cancel_ends_all_that_a_deaf_program_started(panes: MakesPanes) -> 
         assert await runner.look() == []
 
     play(main())
+
+
+def test_w1_a_cancel_reaches_a_pane_that_is_about_to_start_its_program(
+    panes: MakesPanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing has the run in its environment yet, and its first process does not mind that its pane is closed."""
+    first = tmp_path / "first.py"
+    first.write_text(STARTS_SLOWLY)
+    monkeypatch.setattr("headway.runners.pane_work._FIRST_PROCESS", str(first))
+
+    async def never(work: PaneWork, pane: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(PaneWork, "_identify", never)
+
+    async def main() -> int:
+        running = asyncio.create_task(panes("true").run(turn_with()))
+        note = first.with_suffix(".pid")
+        await until(note.exists, "its first process is there")
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return int(note.read_text())
+
+    assert not alive(play(main()))
 
 
 def test_w1_a_second_cancel_leaves_no_time(panes: MakesPanes) -> None:
@@ -509,6 +564,17 @@ def test_w2_a_try_that_begins_anew_ends_what_is_left(panes: MakesPanes) -> None:
     play(main())
 
 
+def test_w1_what_a_killed_server_left_unread_is_removed_by_a_look(
+    panes: MakesPanes, tmp_path: Path
+) -> None:
+    runner = panes("true")
+    told = Told(tmp_path / "panes" / STORE / "coder", "hw-run-9-1")
+    told.write("secret")
+    told.let_go()
+    assert play(runner.look()) == []
+    assert not told.file.exists()
+
+
 def test_d8_an_unwanted_worker_is_ended(panes: MakesPanes) -> None:
     async def main() -> None:
         runner, ears = panes(sys.executable, "-c", DEAF), Ears()
@@ -550,6 +616,7 @@ def test_d8_a_tmux_that_does_not_answer_is_waited_for(
     panes: MakesPanes, socket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headway.runners.panes._ANSWERS_WITHIN_S", 0.1)
+    monkeypatch.setattr("headway.runners.panes._HOLDS_UP_S", 0.3)
     go = tmp_path / "go"
 
     async def main() -> None:
@@ -561,6 +628,9 @@ def test_d8_a_tmux_that_does_not_answer_is_waited_for(
         os.kill(server, signal.SIGSTOP)
         try:
             assert not (await only(runner)).answers
+            began_at = time.monotonic()
+            assert not any(runner.has(RUN, attempt) for attempt in range(1, 9))
+            assert time.monotonic() - began_at < 2, "nobody waits for each of them"
             go.touch()
             await asyncio.wait((running,), timeout=0.5)
             assert not running.done()

@@ -104,3 +104,13 @@ def test_o2_what_is_wrong_is_refused_by_its_place(file: Path, written: str, said
     with pytest.raises(Refused) as refused:
         load(str(file), {})
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("written", ['token = "hunter2"', 'runner = "command"\ntoken = "hunter2"'])
+def test_o4_a_secret_in_the_wrong_place_is_refused_without_being_shown(
+    file: Path, written: str
+) -> None:
+    file.write_text(f"[agents.a]\n{written}\n")
+    with pytest.raises(Refused, match=r"agents\.a\.token") as refused:
+        load(str(file), {})
+    assert "hunter2" not in str(refused.value)

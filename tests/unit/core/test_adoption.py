@@ -143,6 +143,21 @@ def test_s5_messages_that_came_meanwhile_find_it_running() -> None:
     assert hand.running == ["cut"]
 
 
+@pytest.mark.parametrize("standing", [None, Standing(2, 1)])
+def test_f4_a_heartbeat_that_goes_on_yields_to_a_message_that_waits(
+    standing: Standing | None,
+) -> None:
+    """Whether that came meanwhile, or stood in line before its node died."""
+    hand = ByHand()
+    heartbeat = asked("heartbeat", source="heartbeat", max_attempts=1)
+    take_over(hand, worker(heartbeat), Place(asked("message"), 2, standing=standing))
+    assert (hand.running, hand.cuts) == (["heartbeat"], [("heartbeat", Cut.PREEMPTED)])
+    hand.end("heartbeat")
+    assert hand.running == ["message"]
+    hand.end("message")
+    assert (hand.running, hand.attempts["heartbeat"]) == (["heartbeat"], 1)
+
+
 def test_w2_one_that_had_waited_for_a_retry_is_not_held_again() -> None:
     hand = ByHand()
     standing = Standing(1, held=Rule.RETRY, until=NOON + MINUTE, begun=True, retries=1)

@@ -16,6 +16,7 @@ from headway.core.template import (
     fill_url,
     places,
     quoted,
+    sample_url,
 )
 from headway.model.errors import InvalidInput, UnknownName
 from headway.model.outcome import Json
@@ -127,6 +128,28 @@ def test_t3_a_step_that_leads_elsewhere_cannot_be_written(tab: str) -> None:
 def test_t3_in_a_host_only_a_name_without_dots_can_stand(agent: str) -> None:
     with pytest.raises(Unfillable, match="agent cannot stand in the host"):
         fill_url(ADDRESS, {"agent": agent, "tab_id": "t", "text": ""})
+
+
+@pytest.mark.parametrize("tab", ["2130706433", "0", "0x7f000001", "0X", "017700000001"])
+def test_t3_a_number_as_the_whole_host_would_be_any_address(tab: str) -> None:
+    """A token would go to whichever IPv4 address a caller writes as one number."""
+    with pytest.raises(Unfillable, match="tab_id cannot stand in the host"):
+        fill_url("http://{tab_id}:9867", {"tab_id": tab})
+    assert fill_url("http://b-{tab_id}:9867", {"tab_id": tab}) == f"http://b-{tab}:9867"
+    assert fill_url("http://{tab_id}.local", {"tab_id": tab}) == f"http://{tab}.local"
+    assert fill_url("http://10.0.0.1:{tab_id}", {"tab_id": tab}) == f"http://10.0.0.1:{tab}"
+
+
+@pytest.mark.parametrize(
+    ("template", "sample"),
+    [
+        ("http://{tab_id}:{ref}/a/{text}?b={text}", "http://a:1/a/1?b=1"),
+        ("https://[::1]:{ref}", "https://[::1]:1"),
+        ("http://h", "http://h"),
+    ],
+)
+def test_an_address_can_be_looked_at_before_it_is_filled_in(template: str, sample: str) -> None:
+    assert sample_url(template) == sample
 
 
 def test_an_address_without_a_scheme_cannot_be_filled_in() -> None:

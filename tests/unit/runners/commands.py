@@ -150,7 +150,11 @@ def keeper_of(home: Path, run_id: str = RUN, attempt: int = 2) -> int:
 
 def left_alone(home: Path, command: Execute) -> "subprocess.Popen[bytes]":
     """A worker whose server is gone: started, and never heard."""
-    folder, lock = WorkerHome(home).make("shell", RUN, 2)
+    return started_alone(*WorkerHome(home).make("shell", RUN, 2), command)
+
+
+def started_alone(folder: Path, lock: int, command: Execute) -> "subprocess.Popen[bytes]":
+    """The same, in a folder that is there."""
     marks = {"HEADWAY_RUN_ID": RUN, "HEADWAY_FENCE": "3.7"}
     task = task_of(
         Command(

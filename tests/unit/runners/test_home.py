@@ -1,6 +1,7 @@
 """Where workers live: their folders and locks (W-2)."""
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -59,6 +60,21 @@ def test_w2_a_lock_is_held_as_long_as_anybody_has_it_open(home: Path) -> None:
         assert is_held(folder), "who inherited it has it"
         other.kill()
     assert not is_held(folder)
+
+
+def test_w2_who_has_no_file_left_to_look_with_takes_nobody_for_dead(home: Path) -> None:
+    """Else a second one would be started beside the first."""
+    folder, lock = WorkerHome(home).make("a", RUN, 1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        held = is_held(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        os.close(lock)
+    assert held
+    assert not is_held(folder)
+    assert not is_held(folder / "nobody")
 
 
 def test_w2_a_folder_is_seen_only_when_its_lock_is_taken(home: Path) -> None:

@@ -2,15 +2,21 @@
 
 import asyncio
 import os
+import signal
 import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from headway.model.errors import WorkerLost
 from headway.model.payload import Execute
 from headway.runners.command import CommandRunner
-from headway.runners.home import WorkerHome, read_about
+from headway.runners.home import LOCK, WorkerHome, read_about
 from headway.runners.keeper import ABOUT, process
 from headway.runners.outside import end_worker
 from headway.turn import Sight
@@ -23,6 +29,7 @@ from tests.unit.runners.commands import (
     play,
     python,
     quick,
+    started_alone,
     turn_of,
     wait_until,
 )
@@ -138,4 +145,61 @@ def test_w2_a_worker_that_had_no_time_to_say_who_it_is_is_ended(home: Path) -> N
     (folder / ABOUT).unlink()
     end_worker(folder)
     keeper.wait()
+    assert not folder.exists()
+
+
+def test_d8_a_worker_that_is_just_being_started_is_ended(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is there and locked, and its keeper not yet: who ends it waits for that."""
+    looked = threading.Event()
+
+    def pause(seconds: float) -> None:
+        looked.set()
+        time.sleep(seconds)
+
+    monkeypatch.setattr("headway.runners.outside.time", SimpleNamespace(sleep=pause))
+    folder, lock = WorkerHome(home).make("shell", RUN, 2)
+    with ThreadPoolExecutor(1) as threads:
+        ending = threads.submit(end_worker, folder)
+        assert looked.wait(10)
+        keeper = started_alone(folder, lock, Execute(("sleep", "60")))
+        ending.result()
+    try:
+        assert keeper.wait(2) == -signal.SIGKILL
+    finally:
+        keeper.terminate()
+    assert not folder.exists()
+
+
+def test_w2_a_command_whose_keeper_is_killed_before_it_begins_does_not_begin() -> None:
+    """Nobody would look after it."""
+    program = """
+import socket, sys
+from headway.runners.keeper import Keeper
+task = dict(argv=["echo", "begun"], environment=[], folder="/", stdin="", grace_s=1, output=1,
+    outlives=True, host="", fence=[1, 1], marks=[], started_at=0)
+Keeper(task, ".", socket.socketpair()[0])._become(int(sys.argv[1]), 0, 1, 2)
+"""
+
+    def begun(keeper: int) -> tuple[int, bytes, bytes]:
+        argv = [sys.executable, "-c", program, str(keeper)]
+        done = subprocess.run(argv, capture_output=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert begun(os.getpid()) == (0, b"begun\n", b"")
+    assert begun(2**31 - 1) == (1, b"", b""), "its parent is another one by now"
+
+
+def test_w2_who_only_names_the_folder_is_not_its_keeper(home: Path) -> None:
+    """A person looks into the folder just when its keeper, which had no time to say who it is, is to be ended."""
+    folder, lock = WorkerHome(home).make("shell", RUN, 2)
+    with subprocess.Popen(["tail", "-f", "/dev/null", str(folder / LOCK), str(folder)]) as looks:
+        try:
+            with subprocess.Popen(["sleep", "0.3"], pass_fds=(lock,)):
+                os.close(lock)
+                end_worker(folder)
+            assert looks.poll() is None
+        finally:
+            looks.kill()
     assert not folder.exists()

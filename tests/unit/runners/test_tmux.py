@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.model.errors import Refused, WorkFailed
+from headway.model.errors import Permanent, Refused, WorkFailed
 from headway.model.run import AgentName, RunId
 from headway.model.runner import PaneSpec
 from headway.runners.pane import Label, attach_command, escaped, unescaped
@@ -72,3 +72,17 @@ def test_without_tmux_a_run_fails_for_good(monkeypatch: pytest.MonkeyPatch, tmp_
     assert failure.value.permanent
     assert failure.value.code == "tmux_missing"
     assert not list(tmp_path.rglob("*.json")), "nothing secret is left"
+
+
+def test_without_a_python_for_its_first_process_a_run_fails_for_good(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A program that has Python inside does not always say where that is."""
+    monkeypatch.setattr(sys, "executable", "")
+    runner = PaneRunner(PaneSpec(command=("true",)), "coder", "", tmp_path)
+
+    async def main() -> None:
+        await runner.run(turn_with())
+
+    with pytest.raises(Permanent, match="need a Python to be started with"):
+        asyncio.run(main())

@@ -38,6 +38,32 @@ async def test_d8_a_worker_whose_run_has_ended_is_ended_by_the_scan_and_told_of(
 
 
 @virtual_time
+async def test_d8_one_that_the_store_cannot_be_asked_about_keeps_the_scan_from_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What lies in a folder may have any name, and a newer version's run may not be readable."""
+    async with World() as world:
+        handle, body = await world.begin()
+        body.ended.set_result(0)
+        await handle.wait()
+        await moment()
+        find = world.store.find
+
+        async def finds(run_id: RunId) -> RunView | None:
+            if run_id == "odd":
+                raise ValueError("no text")
+            return await find(run_id)
+
+        monkeypatch.setattr(world.store, "find", finds)
+        world.field.add("odd", 1, age_s=1_000)
+        world.field.add(handle.id, 1, age_s=30)
+        await asyncio.sleep(3 * SCAN_S)
+        assert world.field.killed == [(handle.id, 1)]
+        assert world.told(events.CallbackFailed) == 1, "once"
+        assert world.told(events.NodeBroken) == 0
+
+
+@virtual_time
 async def test_d8_a_worker_of_an_earlier_attempt_is_ended_while_the_run_goes_on() -> None:
     async with World() as world:
         handle, body = await world.begin(max_attempts=2)

@@ -1,6 +1,7 @@
 """The rounds of the courier: what goes out beside what, in which order, and how much is at hand."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -135,6 +136,37 @@ async def test_t4_while_a_receiver_fails_one_at_a_time_tries_it() -> None:
         hooks.most.clear()
         await until_told(hooks, 50, within_s=90)
         assert sorted(str(notice["taskId"]) for notice in hooks.notices()) == sorted(ids)
+
+
+@virtual_time
+async def test_t4_what_waits_for_a_dead_receiver_is_not_looked_for_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others would wait for a thousand letters that go back, each time anew."""
+    hooks = Hooks()
+    hooks.failing["down.example"] = ConnectionError("no route")
+    hw = program()
+    settled: Counter[float] = Counter()
+    async with hw:
+        hooks.use(hw)
+        settle = hw.engine.store.settle_delivery
+
+        async def settles(
+            delivery: Delivery, again_at: Instant | None = None, error: str = ""
+        ) -> None:
+            settled[now_s() // 1] += 1
+            await settle(delivery, again_at, error)
+
+        monkeypatch.setattr(hw.engine.store, "settle_delivery", settles)
+        for _ in range(5):
+            await ended(hw, 200, "down.example")
+        await asyncio.sleep(20)
+        settled.clear()
+        await asyncio.sleep(600)
+        assert settled.total() >= 1_000, "each of them is looked for"
+        assert max(settled.values()) < 100
+        hooks.failing.clear()
+        await until_told(hooks, 1_000, within_s=330)
 
 
 @virtual_time

@@ -9,13 +9,14 @@ from headway.model import events
 from headway.model.errors import StoreUnavailable
 from headway.model.run import AgentName, RunId
 from headway.model.settings import AgentSettings, Settings
-from headway.model.time import MINUTE, Instant
+from headway.model.time import MINUTE, SECOND, Instant
 from headway.model.views import RunView
 from headway.model.words import WorkerState
 from headway.model.worker import Snapshot, Worker
 from headway.ports import Clock, SnapshotQuery, WorkerQuery
 from headway.runtime.clock import clock_for
 from headway.runtime.engine import Engine
+from headway.runtime.machine import Load
 from headway.store.memory import MemoryStore
 from headway.testing import virtual_time
 from tests.unit.runtime.keeping import Body, CalmMachine, Field, FieldRunner
@@ -139,6 +140,29 @@ async def test_d8_two_missed_beats_are_forgiven_the_third_is_death_and_the_attem
         assert world.field.killed == [(handle.id, 1)]
         assert (await world.worker(handle)).state is WorkerState.DEAD
         assert world.told(events.WorkerDied) == 1
+
+
+class StuckRunner(FieldRunner):
+    """Its workers cannot be ended, and it does not say so."""
+
+    async def end(self, run_id: RunId, attempt: int) -> None:
+        await asyncio.sleep(1_000_000)
+
+
+@virtual_time
+async def test_s3_many_that_die_together_and_cannot_be_ended_are_left_behind_in_time() -> None:
+    async with World() as world:
+        world.engine.register(AGENT, StuckRunner(world.field), AgentSettings(max_attempts=1))
+        begun = [await world.begin(f"work {number}") for number in range(20)]
+        await asyncio.sleep(10)
+        for _, body in begun:
+            body.answers = False
+        await asyncio.sleep(3 * 60 + 3 * world.settings.cancel_grace / SECOND)
+        assert world.told(events.CallbackFailed) == 20, "each was tried"
+        for handle, _ in begun:
+            outcome = await asyncio.wait_for(handle.wait(), 1)
+            assert (outcome.state, outcome.reason) == (State.FAILED, Reason.ORPHANED)
+        assert world.told(events.AttemptAbandoned) == 20
 
 
 @virtual_time
@@ -268,6 +292,26 @@ async def test_a_store_that_is_away_is_told_later_and_no_worker_suffers() -> Non
         world.store.away = False
         await asyncio.sleep(60)
         assert (await world.worker(handle)).state is WorkerState.BUSY
+
+
+class SecretiveMachine(CalmMachine):
+    """A system that does not say what it counts."""
+
+    def look(self) -> Load:
+        super().look()
+        raise PermissionError("/proc/stat")
+
+
+@virtual_time
+async def test_d8_a_machine_that_cannot_be_looked_at_is_told_of_once_and_workers_are_seen() -> None:
+    async with World() as world:
+        machine = world.engine.watch.machine = SecretiveMachine()
+        handle, _ = await world.begin()
+        await asyncio.sleep(190)
+        assert machine.looks >= 3
+        assert (await world.worker(handle)).state is WorkerState.ALIVE
+        assert world.told(events.CallbackFailed) == 1
+        assert world.store.taken == []
 
 
 @virtual_time

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from headway.cli.answers import LONGEST_CELL, NOTHING, lines_of, one_line
 from headway.cli.tables import table
 from headway.cli.times import ago, between
@@ -110,10 +112,21 @@ def _options(run: RunAnswer, now: Instant) -> Iterator[tuple[str, str]]:
     yield "asks", one_line(what_text(run)) or NOTHING
 
 
-def _ending(outcome: OutcomeAnswer) -> Iterator[tuple[str, str]]:
+def ending_rows(outcome: OutcomeAnswer) -> Iterator[tuple[str, str]]:
+    """What its agent answered, or what went wrong."""
     yield "reply", one_line(outcome.text)
+    yield "data", "" if outcome.data is None else one_line(json_text(outcome.data))
     yield "error", one_line(outcome.error)
     yield "code", outcome.code
+    yield "details", "" if outcome.details is None else one_line(json_text(outcome.details))
+
+
+def json_text(data: object) -> str:
+    return msgspec.json.encode(data).decode()
+
+
+def _ending(outcome: OutcomeAnswer) -> Iterator[tuple[str, str]]:
+    yield from ending_rows(outcome)
     yield "merged into", outcome.into or ""
     if outcome.tokens_in or outcome.tokens_out:
         yield "tokens", f"{outcome.tokens_in} in, {outcome.tokens_out} out"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from headway.cli.answers import LONGEST_CELL, NOTHING, as_json, lines_of, one_line
-from headway.cli.runs.telling import ending_words
+from headway.cli.runs.telling import ending_rows, ending_words
 from headway.cli.tables import table
 from headway.cli.times import ago, between
 from headway.model.time import Instant
@@ -113,5 +113,4 @@ def _details(task: TaskAnswer, now: Instant) -> Iterator[tuple[str, str]]:
     yield "ended", task.finished_at or ""
     yield "key", one_line(task.idempotency_key or "")
     if task.outcome is not None:
-        yield "reply", one_line(task.outcome.text)
-        yield "error", one_line(task.outcome.error)
+        yield from ending_rows(task.outcome)

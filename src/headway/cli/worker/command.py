@@ -27,6 +27,13 @@ def worker(
             help="Use this store instead of the object's own: sqlite:///file.db, postgresql://host/db.",
         ),
     ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The config file (HEADWAY_CONFIG, or headway.toml here or in your config folder).",
+        ),
+    ] = None,
     name: NodeName = None,
     grace: Grace = None,
     commands: Annotated[
@@ -45,31 +52,34 @@ def worker(
 
     Start as many as you like, on as many machines: all share the work in
     the store, and each session stays in order whichever nodes run it.
+    Agents that are programs or endpoints may stand in headway.toml.
 
     SIGTERM or Ctrl-C: take nothing new, let running turns finish, leave what
     waits to the other nodes or the next start. A second one cuts what still
     runs. SIGUSR1: do the same, and come back in place.
     """
     from headway.cli.worker.agents import agents_of, check_runnable
+    from headway.cli.worker.configuring import configure, read
     from headway.cli.worker.service import Service
-    from headway.model.time import span
     from headway.wiring import run
 
     if commands and commands_as is None:
         commands_as = COMMAND_AGENT
-    if agents is None and commands_as is None:
-        raise typer.BadParameter("say which agents to run, or --commands", param_hint="'--agents'")
     _log_to_stderr()
     never_die_of("SIGUSR1")
     with errors_told():
+        settings = read(config, {"store": store, "node.drain_grace": grace})
+        if agents is None and commands_as is None and not settings.settings.runners:
+            raise typer.BadParameter(
+                "say which agents to run, or --commands, or put some into headway.toml",
+                param_hint="'--agents'",
+            )
         headway = agents_of(agents, commands_as)
-        if store is not None:
-            headway.use_store(store)
+        configure(headway, settings, store)
         if name is not None:
             headway.use_name(name)
         check_runnable(agents, headway)
-        patience = headway.settings.drain_grace if grace is None else span(grace, "--grace")
-        run(Service(headway, patience).serve())
+        run(Service(headway, headway.settings.drain_grace).serve())
 
 
 def _log_to_stderr() -> None:

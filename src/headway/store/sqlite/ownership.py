@@ -108,11 +108,14 @@ def claim(
     own = database.rows("reserved_sessions", node.host, names, _MOST_URGENT) if node.host else []
     found = dict.fromkeys(cast(str, key) for (key,) in (*urgent, *own))
     keys = [key for key in found if key not in node.unreadable]
+    # There may be more that needs no room: whoever asks does so again at once.
+    again = len(keys) >= _MOST_URGENT
     order = {agent: place for place, agent in enumerate(agents)}
     ready, more = _ready(database, room, order, until, now, {*keys, *node.unreadable})
     keys += ready
     holdings = _own(database, node, [SessionKey(key) for key in keys], now) if keys else ()
-    return Claims(holdings, _next_at(database, names, until, now), more)
+    next_at = now + 1 if again else _next_at(database, names, until, now)
+    return Claims(holdings, next_at, more)
 
 
 def _own(

@@ -1,17 +1,19 @@
 -- Work that outlives its node (W-2): on which machine a node runs, which attempts go on without it, and how long their
 -- sessions are left to other nodes of that machine. Nodes of an older program go on with their calls: they know nothing
 -- of this, and take such sessions over like any other.
+-- The tables are changed in the order in which calls lock them: so whoever is at work meanwhile waits, and none is in
+-- the way of the other.
 
 alter table headway.nodes add column host text not null default '', add column grace bigint not null default 0;
-
-alter table headway.attempts add column outlives boolean not null default false;
-
--- The machine on which a worker of an orphaned run may still be.
-alter table headway.queue add column host text;
 
 -- Until then only nodes of that machine may claim the session. Whoever owns it next takes both away.
 alter table headway.sessions add column reserved_for text collate "C", add column reserved_until bigint;
 create index sessions_reserved on headway.sessions (reserved_until) where reserved_until is not null;
+
+-- The machine on which a worker of an orphaned run may still be.
+alter table headway.queue add column host text;
+
+alter table headway.attempts add column outlives boolean not null default false;
 
 
 -- As `record_all_v1`, for a batch with starts whose work goes on outside the node's process (`p_l_ids`).
@@ -92,6 +94,11 @@ begin
         if v_host <> '' then
             select coalesce(array_agg(a.run), '{}'), coalesce(array_agg(distinct a.session), '{}') into v_runs, v_kept
             from headway.attempts a where a.outlives and a.node = p_node and a.session = any (v_keys);
+            -- So are those that it had taken over from another node of its machine, and not gone on with.
+            v_kept := v_kept || array(
+                select q.session from headway.queue q
+                where q.session = any (v_keys) and q.orphaned and q.host = v_host
+            );
         end if;
         perform headway.orphan_v1(v_keys, p_now);
         v_work := headway.free_v1(v_keys, p_now);
@@ -129,6 +136,7 @@ declare
     v_share integer;
     v_ready text[];
     v_more boolean := false;
+    v_again boolean := false;
 begin
     if not headway.lives_v1(p_node) then
         return query select 'next'::text, null::text, null::bigint, null::bigint, null::text, null::integer,
@@ -150,6 +158,7 @@ begin
             reserved_for = null, reserved_until = null
         from unnest(v_some) as n(key) where s.key = n.key;
         v_taken := v_some;
+        v_again := cardinality(v_some) >= p_most_urgent;
     end if;
 
     if p_host <> '' then
@@ -169,6 +178,7 @@ begin
                 reserved_for = null, reserved_until = null
             from unnest(v_some) as n(key) where s.key = n.key;
             v_taken := v_taken || v_some;
+            v_again := v_again or cardinality(v_some) >= p_most_urgent;
         end if;
     end if;
 
@@ -248,6 +258,8 @@ begin
     return query
         select 'next'::text, null::text,
                least(
+                   -- There may be more that needs no room: ask again at once.
+                   case when v_again then p_now + 1 end,
                    (select min(x.due_at) from unnest(p_agents) as n(agent) cross join lateral (
                        select s.due_at from headway.sessions s
                        where s.agent = n.agent and s.due_at > p_until

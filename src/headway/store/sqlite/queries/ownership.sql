@@ -45,17 +45,17 @@ FROM (
 WHERE queue.number = live.number;
 
 -- name: reserve
--- Sessions of a dead node in which work outlives it are left to its machine for its grace. A scan of live attempts; the
--- primary keys of nodes and sessions.
+-- Sessions of a dead node in which work outlives it, or another one of its machine, are left to that for its grace.
+-- A scan of sessions, once in the life of a node; the primary key of nodes, queue_of_session.
 UPDATE sessions
 SET reserved_for = gone.host, reserved_until = ?2 + gone.grace
-FROM (
-    SELECT DISTINCT attempts.session, nodes.host, nodes.grace
-    FROM attempts
-    JOIN nodes ON nodes.id = attempts.node
-    WHERE attempts.node = ?1 AND attempts.outlives AND nodes.host <> ''
-) AS gone
-WHERE sessions.key = gone.session AND sessions.owner = ?1;
+FROM (SELECT host, grace FROM nodes WHERE id = ?1 AND host <> '') AS gone
+WHERE
+    sessions.owner = ?1
+    AND EXISTS (
+        SELECT 1 FROM queue
+        WHERE queue.session = sessions.key AND queue.orphaned AND queue.host = gone.host
+    );
 
 -- name: drop_attempts
 DELETE FROM attempts WHERE node = ?;
