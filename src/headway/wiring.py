@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from headway.config.secrets import without_password
+from headway.core.request import inside
 from headway.model.errors import InvalidInput, StoreRefused
 from headway.model.run import AgentName
 from headway.model.runner import ChatSpec, CommandSpec, HttpSpec, PaneSpec, RunnerSpec, TabsSpec
@@ -18,6 +19,7 @@ from headway.ports import Clock, Store
 from headway.runners.command import CommandRunner, run_gate
 from headway.runners.function import AgentFunction, FunctionRunner
 from headway.runners.home import WorkerHome
+from headway.runners.work import Environment
 from headway.runtime.clock import SystemClock, clock_for
 from headway.runtime.engine import Engine
 from headway.store.memory import MemoryStore
@@ -150,6 +152,17 @@ def build_spec_runner(
             from headway.runners.chat import ChatRunner  # noqa: PLC0415 - an optional part
 
             return ChatRunner(spec)
+
+
+def check_runner(spec: RunnerSpec, agent: AgentName) -> None:
+    """Whether such a runner could be made here: its variables are set, its addresses can be read."""
+    try:
+        if isinstance(spec, CommandSpec | PaneSpec):
+            Environment(spec.environment)
+        else:
+            build_spec_runner(spec, agent, MEMORY)
+    except InvalidInput as wrong:
+        raise inside(wrong, f"agents.{agent}") from None
 
 
 def store_digest(url: str) -> str:

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 import pytest
 
-from headway import Outcome, Route, State
+from headway import Outcome, Reply, Route, State
 from headway.core.actions import (
     Action,
     CancelAttempt,
@@ -723,6 +723,16 @@ class SharedStoreContract(Suite):
     ) -> None:
         a = await cluster.node("a")
         assert (await a.send("child", **_below(a.run("x"))))[1] == TurnedAway(STOPPED)
+
+    @over_the_nodes
+    async def test_n14_what_an_ancestor_answered_may_hold_anything(self, cluster: Cluster) -> None:
+        """One whose words no database can look into, as a command writes them, is no hindrance."""
+        a, b = await cluster.pair()
+        root, family = await self._family(a)
+        child = await b.admit("child", **family)
+        await b.record(b.start(child))
+        await a.record(a.finish(root, Outcome(State.DONE, reply=Reply("a\0b"))))
+        assert isinstance((await b.send("grandchild", **_below(child)))[1], Granted)
 
     async def _family(self, node: Node, session: str = "root") -> tuple[Run, Family]:
         """A running run, and what makes a run its child."""

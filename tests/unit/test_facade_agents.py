@@ -6,11 +6,12 @@ from types import MappingProxyType
 import pytest
 
 import headway
-from headway import Headway, InvalidInput, Outcome, Reason, Settings, State
+from headway import Headway, InvalidInput, Outcome, Reason, Settings, State, Turn
 from headway.model.run import AgentName
 from headway.model.runner import CommandSpec
 from headway.model.settings import AgentSettings
 from headway.model.time import MINUTE, SECOND
+from headway.testing import virtual_time
 
 
 def test_w1_a_program_is_an_agent() -> None:
@@ -118,3 +119,40 @@ def test_w1_what_a_command_wrote_before_it_was_cut_is_in_its_outcome() -> None:
     outcome = headway.run(main())
     assert (outcome.state, outcome.reason) == (State.FAILED, Reason.TIMED_OUT)
     assert outcome.details == {"exit": -15, "output": "begun"}
+
+
+class Tidy:
+    """A runner that needs longer to end than cancelled attempts usually have."""
+
+    patience = 30 * SECOND
+
+    def __init__(self) -> None:
+        self.live = 0
+        self.most = 0
+
+    async def run(self, turn: Turn) -> str:
+        self.live += 1
+        self.most = max(self.most, self.live)
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(20)
+            self.live -= 1
+        return "never"
+
+
+@virtual_time
+async def test_s3_a_session_waits_for_a_runner_that_may_take_longer_than_the_usual_grace() -> None:
+    hw = Headway("memory://")
+    tidy = Tidy()
+    hw.add_agent("tidy", tidy)
+    async with hw:
+        first = await hw.submit("tidy", "one", session="s")
+        second = await hw.submit("tidy", "two", session="s")
+        await asyncio.sleep(1)
+        await hw.cancel(first)
+        assert (await first.wait()).reason is Reason.STOPPED
+        await asyncio.sleep(5)
+        assert (tidy.live, tidy.most) == (1, 1), "the second began when the first had returned"
+        await hw.cancel(second)
+        await second.wait()

@@ -7,6 +7,7 @@ has the name. What is answered here are addresses, and to one of these the conne
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from headway.calls import in_thread
@@ -18,6 +19,7 @@ Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host, as text, the best first. Raises `OSError` if there are none."""
 
 _LOOKS_AT_ONCE = 16
+_OF_ONE_DOMAIN = 4
 _WITHIN_S = 5.0
 
 
@@ -30,23 +32,53 @@ class MayNotBeTold(HeadwayError):
 class Lookup:
     """Asks the system for the addresses of a name, in threads, and never in many at once.
 
-    A thread that waits for a slow server of names cannot be ended: it counts until it has returned.
+    A thread that waits for a slow server of names cannot be ended: it counts until it has returned. So names of
+    one domain get a part of the threads only: who has a domain has as many names in it as he likes.
     """
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(_LOOKS_AT_ONCE)
+        self._shares: dict[str, _Share] = {}
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        await self._free.acquire()
+        domain = ".".join(host.lower().removesuffix(".").rsplit(".", 2)[-2:])
+        share = self._shares.setdefault(domain, _Share())
+        share.users += 1
+        try:
+            await share.free.acquire()
+            try:
+                await self._free.acquire()
+            except BaseException:
+                share.free.release()
+                raise
+        except BaseException:
+            self._leave(domain)
+            raise
         asked = in_thread(_look_up, host, port)
-        asked.add_done_callback(self._returned)
+        asked.add_done_callback(partial(self._returned, domain))
         return await asyncio.shield(asked)
 
-    def _returned(self, asked: "asyncio.Future[Sequence[str]]") -> None:
+    def _returned(self, domain: str, asked: "asyncio.Future[Sequence[str]]") -> None:
         self._free.release()
+        self._shares[domain].free.release()
+        self._leave(domain)
         if not asked.cancelled():
             # Whoever asked may have given up: then nobody else looks at its error.
             asked.exception()
+
+    def _leave(self, domain: str) -> None:
+        share = self._shares[domain]
+        share.users -= 1
+        if not share.users:
+            del self._shares[domain]
+
+
+class _Share:
+    """The lookups of one domain."""
+
+    def __init__(self) -> None:
+        self.free = asyncio.Semaphore(_OF_ONE_DOMAIN)
+        self.users = 0
 
 
 async def reach(

@@ -44,7 +44,7 @@ from headway.model.outcome import Outcome
 from headway.model.places import Standing
 from headway.model.run import AgentName, Run, RunId, SessionKey, SessionMemory
 from headway.model.settings import Settings
-from headway.model.time import Instant
+from headway.model.time import Instant, Span
 from headway.model.words import WAITING_STATES, Cut, Reason, Rule, Source, State
 
 # Python 3.11 looks members of an enum up slowly; those of the hot path are looked up once.
@@ -103,6 +103,8 @@ class Stage:
         """The agents that have a runner on this node. None: all have."""
         self.outliving: set[AgentName] = set()
         """Those whose attempts go on outside this process, and may outlive it (W-2)."""
+        self.graces: dict[AgentName, Span] = {}
+        """How long the runners of some agents may take to end what they run (W-1)."""
         self.untold: set[int] = set()
         """Tickets of attempts that shall end and have not been told yet, where that may take long."""
         self.foreign: set[SessionKey] = set()
@@ -469,7 +471,8 @@ class Stage:
     def set_grace(self, live: LiveRun) -> None:
         """How long a cancelled attempt has to return, from now."""
         self._silence(live)
-        live.alarm = self.alarms.set(self.now + self.settings.cancel_grace, GraceOver(live))
+        grace = max(self.settings.cancel_grace, self.graces.get(live.run.agent, 0))
+        live.alarm = self.alarms.set(self.now + grace, GraceOver(live))
 
     def stop(self, live: LiveRun, cut: Cut = Cut.STOPPED) -> bool:
         """End a run for good: at once if it waits, by a cut if it runs. False if it was ending already."""

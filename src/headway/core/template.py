@@ -46,13 +46,13 @@ _DOTS = frozenset({".", ".."})
 
 
 class Unfillable(HeadwayError):
-    """A value that cannot stand at its place in an address."""
+    """A value that cannot stand at its place in an address, or in the path of a folder."""
 
     code = "unfillable"
 
-    def __init__(self, name: str, where: str) -> None:
+    def __init__(self, name: str, where: str, what: str = "an address") -> None:
         self.name = name
-        super().__init__(f"{name} cannot stand in the {where} of an address")
+        super().__init__(f"{name} cannot stand in the {where} of {what}")
 
 
 def check_template(text: str, field: str, names: Collection[str] = NAMES) -> str:
@@ -107,6 +107,21 @@ def fill_url(url: str, values: Mapping[str, Json]) -> str:
     port = _filled(port, lambda place: _in_a_host(place, _said(values[place])))
     rest = _filled(rest, lambda place: quoted(_said(values[place])))
     return f"{scheme}{host}{port}{_path(path, values)}{rest}"
+
+
+def fill_path(path: str, values: Mapping[str, Json]) -> str:
+    """The path of a folder with all places filled in; what is filled in can lead nowhere else.
+
+    Raises `Unfillable` where a value is not the name of one folder.
+    """
+
+    def step(name: str) -> str:
+        value = _said(values[name])
+        if value in {"", ".", ".."} or "/" in value or "\0" in value:
+            raise Unfillable(name, "path", "a folder")
+        return value
+
+    return _filled(path, step)
 
 
 def sample_url(url: str) -> str:

@@ -32,11 +32,13 @@ from headway.runners.seeing import Eyes
 from headway.runners.starting import Command, Started, check_system, start, task_of
 from headway.runners.values import values_of
 from headway.runners.work import (
+    PATIENCE,
     Environment,
     about,
     cannot_start,
     command_of,
     cut_short,
+    folder_of,
     result_of,
 )
 from headway.turn import Sight, Turn
@@ -81,6 +83,8 @@ class CommandRunner:
         """Those that are being ended here."""
         self.runs_commands = not spec.command
         self.outlives = outlives
+        self.patience = spec.grace + PATIENCE
+        """So long an attempt may take to return after a cut: longer than the command may (S-3)."""
 
     async def run(self, turn: Turn) -> Reply:
         check_system()
@@ -246,17 +250,17 @@ class CommandRunner:
                 f"agent {turn.agent!r} runs no commands of jobs; give the job one that does"
             )
         if said is not None:
-            environment = {**os.environ, **dict(said.environment), **about(turn)}
+            environment = {**self._environment.of(turn), **dict(said.environment), **about(turn)}
             return self._made(turn, said.argv, environment, said.folder, said.stdin)
         if not self._spec.command:
             raise Permanent(f"{turn.agent!r} runs the commands of jobs, and this run has none")
-        values = values_of(turn)
+        argv = command_of(self._spec.command, self._spec.resume, turn)
         return self._made(
             turn,
-            command_of(self._spec.command, self._spec.resume, turn),
+            argv,
             self._environment.of(turn),
-            fill(self._spec.folder, values),
-            fill(self._spec.stdin, values),
+            folder_of(self._spec.folder, argv[0], turn),
+            fill(self._spec.stdin, values_of(turn)),
         )
 
     def _made(

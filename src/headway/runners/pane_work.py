@@ -26,6 +26,7 @@ from headway.runners.work import cannot_start, command_of, cut_short, result_of
 from headway.turn import Turn
 
 CLOSED = "its pane was closed"
+PANE_CLOSED = "pane_closed"
 TAKEN = "another node has taken it over"
 UNWANTED = "it was ended, because it was not wanted any more"
 _QUICK_S = 0.1
@@ -179,13 +180,19 @@ class PaneWork:
         seen = await self._look(fresh=fresh)
         if seen is None:
             await self._end_all(0.0)
-            raise WorkerLost(CLOSED)
+            raise self._closed()
         if seen.fence > self._fence:
             raise WorkerLost(TAKEN)
         if seen.ending and not self.ending:
             await self._end_all(0.0)
             raise WorkerLost(UNWANTED)
         return seen
+
+    def _closed(self) -> HeadwayError:
+        """Whoever closes a pane means to end it, as one who kills a command does; else it is resumed."""
+        if self._spec.resume:
+            return WorkerLost(CLOSED)
+        return WorkFailed(CLOSED, PANE_CLOSED, {"output": self._kept()[0]})
 
     async def _code_of(self) -> int:
         """How a program ended that is gone: tmux may wait for who still holds its terminal open."""

@@ -14,7 +14,6 @@ import msgspec
 import platformdirs
 
 from headway.calls import in_thread
-from headway.core.template import fill
 from headway.model.errors import HeadwayError
 from headway.model.outcome import Reply
 from headway.model.run import AgentName, RunId
@@ -29,8 +28,7 @@ from headway.runners.pane_ending import end_pane
 from headway.runners.pane_work import PaneWork
 from headway.runners.panes import Panes, Silent
 from headway.runners.told import Told, remove_unread, unread
-from headway.runners.values import values_of
-from headway.runners.work import Environment
+from headway.runners.work import PATIENCE, Environment, folder_of
 from headway.turn import Fence, Sight, Turn
 
 _OF_PROCESS = "@"
@@ -63,6 +61,8 @@ class PaneRunner:
         state = (home or _state()).absolute()
         self._home = state / "panes" / (self._store or "-") / folder_name(agent)
         self.outlives = outlives
+        self.patience = spec.grace + PATIENCE
+        """So long an attempt may take to return after a cut: longer than the program may (S-3)."""
         self._panes = Panes(spec.socket)
         self._environment = Environment(spec.environment)
         self._works: dict[Label, PaneWork] = {}
@@ -73,7 +73,7 @@ class PaneRunner:
 
     async def run(self, turn: Turn) -> Reply:
         label = self._label(turn.id, turn.attempt)
-        folder = _absolute(fill(self._spec.folder, values_of(turn)))
+        folder = _absolute(folder_of(self._spec.folder, self._spec.command[0], turn))
         environment = self._environment.of(turn)
         work = PaneWork(self._spec, self._panes, label, turn, self._home)
         self._works[label], self._fences[label] = work, turn.fence

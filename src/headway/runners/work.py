@@ -4,16 +4,20 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 
-from headway.core.template import fill
+from headway.core.template import Unfillable, fill, fill_path
 from headway.model.errors import InvalidInput, WorkerLost, WorkFailed
 from headway.model.outcome import Json, Reply
 from headway.model.runner import FROM_ENVIRONMENT
+from headway.model.time import SECOND
 from headway.runners.values import values_of
 from headway.turn import Turn
 
 COMMAND_FAILED = "command_failed"
 COMMAND_CUT = "command_cut"
+PATIENCE = 3 * SECOND
+"""So much longer than its grace it may take until all of a program is gone."""
 NOT_STARTED = "command_not_started"
+_OWN = frozenset({"HEADWAY_CALLBACKS_SECRET"})
 _SHOWN = 1_600
 """So many characters of the output are shown with an error."""
 
@@ -34,8 +38,18 @@ def command_of(command: Sequence[str], resume: Sequence[str], turn: Turn) -> tup
     return argv
 
 
+def folder_of(folder: str, program: str, turn: Turn) -> str:
+    """Where a program is run, filled in: whoever names a session cannot choose another folder by it."""
+    try:
+        return fill_path(folder, values_of(turn))
+    except Unfillable as wrong:
+        raise cannot_start(program, str(wrong)) from None
+
+
 class Environment:
     """What an agent's programs find in their environment: what was inherited, what was set, the run (W-1, X-4).
+
+    What signs callbacks is not inherited: no agent's words are to be taken for a notice (T-4).
 
     What was set is a template, or `env:NAME`: the value that the variable has when the runner is made, as it is.
     """
@@ -56,7 +70,8 @@ class Environment:
     def of(self, turn: Turn) -> dict[str, str]:
         values = values_of(turn) if self._templates else {}
         filled = {name: fill(text, values) for name, text in self._templates.items()}
-        return {**self._inherited, **self._taken, **filled, **about(turn)}
+        inherited = {name: self._inherited[name] for name in self._inherited.keys() - _OWN}
+        return {**inherited, **self._taken, **filled, **about(turn)}
 
 
 def about(turn: Turn) -> dict[str, str]:

@@ -238,6 +238,7 @@ class Engine:
                 raise InvalidInput("agent", name, what)
             self.attempts.runners[name] = runner
             self.kernel.set_outliving(name, bool(getattr(runner, "outlives", False)))
+            self.kernel.stage.graces[name] = getattr(runner, "patience", 0)
             if self._parts.watch.keep(name, runner):
                 self._parts.carrier.workers = self._parts.watch
             self._claims.hear(Hint.WORK)

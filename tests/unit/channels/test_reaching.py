@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -104,3 +105,39 @@ def test_the_system_is_asked_in_threads_few_at_once(monkeypatch: pytest.MonkeyPa
 
     asyncio.run(main())
     assert len(asked) == 101
+
+
+def test_t4_names_whose_servers_do_not_answer_hold_up_no_other_domain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread that waits for one cannot be ended, whoever has given it up: others must find some free."""
+    answers = threading.Event()
+    out: list[str] = []
+
+    def getaddrinfo(host: str, port: int, **rest: object) -> list[tuple[object, ...]]:
+        del rest
+        if host.rstrip(".").endswith("slow.example"):
+            out.append(host)
+            answers.wait(30)
+        return [(socket.AF_INET, 1, 6, "", ("1.1.1.1", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+    async def main() -> None:
+        lookup = Lookup()
+        slow = [f"http://h{number}.SLOW.example{'.' * (number % 2)}/" for number in range(40)]
+        given_up = await asyncio.gather(
+            *(reached(url, lookup) for url in slow), return_exceptions=True
+        )
+        assert all(isinstance(each, MayNotBeTold) for each in given_up)
+        assert len(out) == 4
+        assert await reached("http://well.example/", lookup) == ["1.1.1.1"]
+        answers.set()
+        while lookup._shares:  # noqa: ASYNC110 - threads come back, and tell nobody here
+            await asyncio.sleep(0.01)
+        assert await reached(slow[0], lookup) == ["1.1.1.1"]
+
+    try:
+        asyncio.run(main())
+    finally:
+        answers.set()

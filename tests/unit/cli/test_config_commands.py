@@ -54,6 +54,11 @@ class TestCheck:
                 "[agents.a]\nrunner = 'command'\ncommand = ['ls', '{txt}']",
                 "agents.a.command[1]: 'txt' is not allowed",
             ),
+            (
+                "[agents.a]\nrunner = 'command'\ncommand = ['ls']\nenvironment = { K = 'env:NOT_SET' }",
+                "agents.a.environment.K: 'env:NOT_SET' is not allowed",
+            ),
+            ("[agents.a]\nrunner = 'tabs'", "agents.a.instances"),
         ],
     )
     def test_o2_what_only_a_start_would_show_is_found(

@@ -13,6 +13,7 @@ from headway.core.template import (
     check_template,
     fill,
     fill_json,
+    fill_path,
     fill_url,
     places,
     quoted,
@@ -178,3 +179,10 @@ def test_a_text_without_braces_is_a_template_of_itself(text: str) -> None:
     assert fill(check_template(plain, "t"), {}) == plain
     doubled = text.replace("{", "{{").replace("}", "}}")
     assert fill(check_template(doubled, "t"), {}) == text
+
+
+@pytest.mark.parametrize("value", ["", ".", "..", "a/b", "/", "../../etc", "a\0"])
+def test_w1_what_is_filled_into_a_path_leads_nowhere_else(value: str) -> None:
+    assert fill_path("/srv/{session}", {"session": "chat:1 ü"}) == "/srv/chat:1 ü"
+    with pytest.raises(Unfillable, match="session"):
+        fill_path("/srv/{session}", {"session": value})

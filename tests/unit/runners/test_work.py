@@ -8,7 +8,7 @@ import pytest
 
 from headway import InvalidInput, Reply, Turn
 from headway.model.errors import WorkerLost, WorkFailed
-from headway.runners.work import Environment, command_of, result_of
+from headway.runners.work import Environment, command_of, folder_of, result_of
 from tests.unit.runners.turns import turn_with
 
 Result = TypeVar("Result")
@@ -109,3 +109,21 @@ def test_an_error_shows_the_end_of_a_long_output() -> None:
     assert len(str(failure.value)) < 2_000
     assert str(failure.value).startswith("exit code 1: …x")
     assert str(failure.value).endswith("the end")
+
+
+def test_w1_a_session_cannot_choose_another_folder() -> None:
+    assert with_turn(turn_with, lambda turn: folder_of("/srv/{session}", "sh", turn)) == (
+        "/srv/chat:ann"
+    )
+    with pytest.raises(WorkFailed, match="text cannot stand in the path of a folder") as failed:
+        with_turn(lambda: turn_with("../../etc"), lambda turn: folder_of("/srv/{text}", "sh", turn))
+    assert failed.value.permanent
+
+
+def test_t4_what_signs_callbacks_is_not_inherited_unless_it_is_asked_for() -> None:
+    inherited = {"HEADWAY_CALLBACKS_SECRET": "s", "PATH": "/bin"}
+    plain = with_turn(turn_with, Environment({}, inherited).of)
+    asked = with_turn(turn_with, Environment({"X": "env:HEADWAY_CALLBACKS_SECRET"}, inherited).of)
+    assert plain["PATH"] == "/bin"
+    assert "HEADWAY_CALLBACKS_SECRET" not in plain
+    assert asked["X"] == "s"

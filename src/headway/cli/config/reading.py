@@ -34,7 +34,7 @@ def deeper_problems(config: "Config") -> "list[InvalidInput]":
     from headway.core.schedule import zone_name
     from headway.core.specs import check_spec
     from headway.model.errors import InvalidInput
-    from headway.wiring import check_store
+    from headway.wiring import check_runner, check_store
 
     found: list[InvalidInput] = []
     try:
@@ -49,6 +49,7 @@ def deeper_problems(config: "Config") -> "list[InvalidInput]":
     for name, spec in config.settings.runners.items():
         try:
             check_spec(spec, f"agents.{name}.")
+            check_runner(spec, name)
         except InvalidInput as wrong:
             found.append(wrong)
     return found

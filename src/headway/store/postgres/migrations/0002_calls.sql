@@ -278,8 +278,8 @@ begin
                 left join headway.endings e on e.run = n.id
                 where q.cut is not null or q.run is null and (
                     n.ord = cardinality(string_to_array(v_run.ancestors, e'\x1f'))
-                    or coalesce(e.outcome::jsonb ->> 'reason', '')
-                        in ('stopped', 'superseded', 'deadline_running', 'timed_out')
+                    -- State and reason come first in the text. What follows may hold a NUL, which json does not take.
+                    or e.outcome ~ '^\{"state": ?"[a-z]+", ?"reason": ?"(stopped|superseded|deadline_running|timed_out)"'
                 )
             ) then
                 v_turned[v_run.ord] := p_stopped;
