@@ -1,7 +1,6 @@
 """The only place that puts concrete parts together."""
 
 import asyncio
-import gc
 import hashlib
 import os
 import platform
@@ -29,9 +28,6 @@ Result = TypeVar("Result")
 
 Resolver: TypeAlias = Callable[[str], object]
 """Says which address owns a tab, at once or as an awaitable; None: nobody does."""
-
-_NEW_OBJECTS = 10_000
-"""So many new objects come before garbage is looked for: of work under way hundreds are alive all the time."""
 
 MEMORY = "memory://"
 _DEFAULTS = Settings()
@@ -190,13 +186,7 @@ def give_callbacks(engine: Engine, settings: CallbackSettings) -> None:
 
 
 def run(main: Coroutine[object, object, Result]) -> Result:
-    """Run a program on uvloop where that is installed, else on asyncio's own loop.
-
-    What it has loaded by now stays until its end, so collections of garbage leave it out, and come less often:
-    each would look at all of it, and everybody wait meanwhile.
-    """
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS)
+    """Run a program on uvloop where that is installed, else on asyncio's own loop."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main)
 

@@ -390,10 +390,11 @@ class Stage:
         self.attempts[ticket] = live
         if not live.plain or session.memory is not BLANK or self.estimating:
             self._start_special(live)
-        outlives = live.run.agent in self.outliving
-        self.actions.append(
-            Start(live.run, ticket, live.attempt, session.epoch, now, slot, outlives)
-        )
+        if self.outliving and live.run.agent in self.outliving:
+            start = Start(live.run, ticket, live.attempt, session.epoch, now, slot, outlives=True)
+        else:
+            start = Start(live.run, ticket, live.attempt, session.epoch, now, slot)
+        self.actions.append(start)
         if session.waiting:
             self._post_next(session, live.lane)
 

@@ -135,7 +135,9 @@ class Attempts:
         if turn is None or lost is None:
             return None
         self.leave_behind(ticket)
-        self._end(ticket, self._raised(turn, ticket, lost))
+        ended = self._raised(turn, ticket, lost)
+        self._kernel.finished(ticket, ended, self._clock.now(), self.jitter())
+        self.wake()
         return turn.run
 
     def leave_all_behind(self) -> None:
@@ -188,12 +190,6 @@ class Attempts:
             ended = self._raised(turn, ticket, error)
         turn.over = True
         turn.work = None
-        self._end(ticket, ended)
-        if self._interrupted is not None:
-            interrupted, self._interrupted = self._interrupted, None
-            raise interrupted
-
-    def _end(self, ticket: int, ended: Ended) -> None:
         jitter = 0.5 if type(ended) is Done else self.jitter()
         try:
             self._kernel.finished(ticket, ended, self._clock.now(), jitter)
@@ -203,6 +199,9 @@ class Attempts:
         if self._lost:
             self._lost.pop(ticket, None)
         self.wake()
+        if self._interrupted is not None:
+            interrupted, self._interrupted = self._interrupted, None
+            raise interrupted
 
     def _raised(self, turn: Turn, ticket: int, error: BaseException) -> Ended:
         most = self._kernel.stage.settings.result_size

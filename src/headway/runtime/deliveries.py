@@ -28,6 +28,8 @@ class Deliveries:
         self._clock = clock
         self._used: dict[RunId, tuple[int, int]] = {}
         """Tokens that runs have reported, until their end."""
+        self.has_callbacks = shared
+        """Whether a task that calls back may be here; what a shared store holds may come from anywhere."""
         self.has_firings = False
         """Whether a job whose reply goes somewhere has ever run here."""
 
@@ -38,7 +40,10 @@ class Deliveries:
     def with_replies(self, actions: list[Action]) -> list[Action]:
         """What the agents answered goes into the outbox in the same transaction as the outcome."""
         if not (
-            self._courier.has_channels or self._used or self.has_firings or _calls_back(actions)
+            self._courier.has_channels
+            or self._used
+            or self.has_firings
+            or (self.has_callbacks and _calls_back(actions))
         ):
             return actions
         prepared: list[Action] = []

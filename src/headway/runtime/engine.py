@@ -259,6 +259,7 @@ class Engine:
             self._parts.courier.remove(CALLBACK)
         else:
             self.add_channel(CALLBACK, channel)
+            self._parts.deliveries.has_callbacks = True
 
     async def check_callbacks(
         self, requests: Sequence[Mapping[str, object]]

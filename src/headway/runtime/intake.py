@@ -149,7 +149,7 @@ class Intake:
             raise self._not_here()
         parent_run = self._attempts.parent_of(parent) if parent else None
         run = composer.compose(self._ids.next(), text, options, self._clock.now(), parent_run)
-        if agent in self._checks:
+        if self._checks and agent in self._checks:
             self._checks[agent](run.task)
         if run.lane not in self._lanes:
             run = self.in_lane(run)

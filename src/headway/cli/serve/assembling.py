@@ -1,5 +1,6 @@
 """Puts a server together as it was asked for: agents, config, store, port, and what is said about them."""
 
+import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -65,6 +66,11 @@ def serve_as_asked(asked: Asked) -> None:
     _choose_store(headway, config, demo=asked.demo)
     if asked.name is not None:
         headway.use_name(asked.name)
+    # What is there by now stays: each full collection would look at all of it, and everybody wait meanwhile.
+    gc.collect()
+    gc.freeze()
+    # Of requests under way hundreds of objects are alive: to look after each 700 new ones would find little.
+    gc.set_threshold(10_000)
     run(_serve(headway, live, asked))
 
 
