@@ -342,13 +342,16 @@ def test_w1_what_a_program_leaves_behind_is_ended(panes: MakesPanes) -> None:
     assert not alive(int(play(main()).text))
 
 
-def test_a_pane_that_a_person_closed_is_a_lost_worker(panes: MakesPanes, socket: str) -> None:
+@pytest.mark.parametrize("resume", [(), ("true",)])
+def test_w3_a_pane_that_a_person_closed_has_failed_unless_it_can_be_resumed(
+    panes: MakesPanes, socket: str, resume: tuple[str, ...]
+) -> None:
     async def main() -> None:
-        runner, ears = panes(sys.executable, "-c", DEAF), Ears()
+        runner, ears = panes(sys.executable, "-c", DEAF, resume=resume), Ears()
         running = asyncio.create_task(runner.run(turn_with(desk=ears)))
         found = await ears.until(r"ready (\d+) (\d+)\n")
         tmux(socket, "kill-pane", "-t", "=hw-run-1-1:")
-        with pytest.raises(WorkerLost, match="its pane was closed"):
+        with pytest.raises(WorkerLost if resume else WorkFailed, match="its pane was closed"):
             await running
         assert not alive(int(found[1])), "it ignored that its terminal is gone"
 
