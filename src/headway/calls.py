@@ -56,3 +56,16 @@ async def call(function: Callable[..., object], *args: object) -> object:
     """Call a user's function: an async one here, a plain one in a thread, because it may block."""
     result = function(*args) if is_async(function) else await in_thread(function, *args)
     return await result if inspect.isawaitable(result) else result
+
+
+async def finished(work: "asyncio.Future[Result]") -> Result:
+    """Wait for something that must not be left half done, also if this task is cancelled meanwhile."""
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait((work,))
+        except asyncio.CancelledError as again:
+            cancelled = again
+    if cancelled is not None:
+        raise cancelled
+    return work.result()

@@ -358,14 +358,6 @@ class ChecksTasks(Protocol):
         ...
 
 
-@runtime_checkable
-class RunsCommands(Protocol):
-    """A runner that carries out the commands of jobs."""
-
-    @property
-    def runs_commands(self) -> bool: ...
-
-
 def with_note(run: Run) -> str:
     """The text of a run behind a note about the messages that were dropped before it."""
     lines = "\n".join(f"- {line}" for line in run.overflow)

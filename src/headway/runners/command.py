@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
-from headway.calls import in_thread
+from headway.calls import finished, in_thread
 from headway.core.template import fill
 from headway.model.errors import Permanent, WorkerLost, WorkFailed
 from headway.model.outcome import Reply
@@ -42,8 +41,6 @@ from headway.runners.work import (
     result_of,
 )
 from headway.turn import Sight, Turn
-
-Result = TypeVar("Result")
 
 _GATE_GRACE_S = 1.0
 _MARGIN_S = 2.0
@@ -114,7 +111,7 @@ class CommandRunner:
         try:
             if await in_thread(is_held, folder):
                 await discard(folder)
-            await _surely(in_thread(_end_from_outside, folder))
+            await finished(in_thread(_end_from_outside, folder))
         finally:
             self._unwanted.discard((run_id, attempt))
 
@@ -139,7 +136,7 @@ class CommandRunner:
             raise
         except WorkerLost:
             worker.let_live()
-            await _surely(in_thread(_end_from_outside, worker.folder, _fence(turn)))
+            await finished(in_thread(_end_from_outside, worker.folder, _fence(turn)))
             raise
         await worker.leave(_GOES_S)
         return end
@@ -157,7 +154,7 @@ class CommandRunner:
             if adopts:
                 beginning.cancel()
             with suppress(BaseException):
-                await _surely(beginning)
+                await finished(beginning)
             await self._cut_early(turn, beginning, live)
             raise
 
@@ -169,7 +166,7 @@ class CommandRunner:
             await self._cut(turn, worker, live)
         elif beginning.cancelled() and turn.cut is not Cut.LOST:
             folder = self._home.folder(self._agent, turn.id, turn.attempt)
-            await _surely(in_thread(_end_from_outside, folder, _fence(turn)))
+            await finished(in_thread(_end_from_outside, folder, _fence(turn)))
 
     async def _start(self, turn: Turn) -> Attached | End:
         command = self._command(turn)
@@ -180,8 +177,8 @@ class CommandRunner:
             return await Attached.to_started(folder, command.fence, started)
         except BaseException:
             started.line.close()
-            await _surely(in_thread(_end_from_outside, folder, command.fence))
-            await _surely(in_thread(started.popen.wait))
+            await finished(in_thread(_end_from_outside, folder, command.fence))
+            await finished(in_thread(started.popen.wait))
             raise
 
     def _spawn(self, turn: Turn, task: bytes) -> tuple[Path, Started]:
@@ -237,9 +234,9 @@ class CommandRunner:
                 worker.let_live()
                 ended = False
         if ended:
-            await _surely(in_thread(remove, worker.folder))
+            await finished(in_thread(remove, worker.folder))
         else:
-            await _surely(in_thread(_end_from_outside, worker.folder, fence))
+            await finished(in_thread(_end_from_outside, worker.folder, fence))
         return how
 
     def _command(self, turn: Turn) -> Command:
@@ -322,19 +319,6 @@ async def run_gate(argv: Sequence[str], timeout_s: float) -> bool:
             return await process.exit_code() == 0
     finally:
         await process.end(_GATE_GRACE_S)
-
-
-async def _surely(work: "asyncio.Future[Result]") -> Result:
-    """Wait for something short that must be done, cancelled or not."""
-    cancelled = False
-    while not work.done():
-        try:
-            await asyncio.wait((work,))
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        raise asyncio.CancelledError
-    return work.result()
 
 
 def _end_from_outside(folder: Path, fence: tuple[int, int] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
+from headway.core.specs import METHODS
 from headway.core.template import (
     Unfillable,
     check_json,
@@ -31,7 +32,6 @@ from headway.turn import Turn
 if TYPE_CHECKING:
     from httpx import AsyncBaseTransport
 
-METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT"})
 _WITHOUT_BODY = frozenset({"DELETE", "GET"})
 """They send one only if the configuration has one."""
 _OF_TASKS = frozenset({"action", "tab_id", "selector", "ref"})

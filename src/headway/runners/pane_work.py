@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from headway.calls import in_thread
+from headway.calls import finished, in_thread
 from headway.model.errors import HeadwayError, WorkerLost, WorkFailed
 from headway.model.outcome import Reply
 from headway.model.runner import PaneSpec
@@ -17,7 +17,7 @@ from headway.runners.exit import Exit
 from headway.runners.family import Leader
 from headway.runners.pane import Label, Pane
 from headway.runners.pane_ending import ENDING, end_family, end_pane, leader_of
-from headway.runners.panes import Panes, Silent, TmuxRefused, finished
+from headway.runners.panes import Panes, Silent, TmuxRefused
 from headway.runners.process import NEVER_WORKS
 from headway.runners.scroll import Scroll
 from headway.runners.starting import check_system

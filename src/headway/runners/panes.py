@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from headway.calls import in_thread
+from headway.calls import finished, in_thread
 from headway.model.errors import HeadwayError, Refused, Unavailable, WorkFailed
 from headway.runners.pane import FORMAT, Label, Pane, escaped, read_pane
 from headway.turn import Fence
@@ -217,19 +217,6 @@ class Panes:
         if done.returncode or said:
             raise TmuxRefused(said or f"exit code {done.returncode}")
         return done.stdout
-
-
-async def finished(work: "asyncio.Future[Result]") -> Result:
-    """Wait for something that must not be left half done, also if this task is cancelled meanwhile."""
-    cancelled: asyncio.CancelledError | None = None
-    while not work.done():
-        try:
-            await asyncio.wait((work,))
-        except asyncio.CancelledError as again:
-            cancelled = again
-    if cancelled is not None:
-        raise cancelled
-    return work.result()
 
 
 async def _answer(work: "asyncio.Future[Result]", socket: str) -> Result:

@@ -21,7 +21,8 @@ from headway.runners.command import CommandRunner
 from headway.runners.home import WorkerHome
 from headway.runners.starting import Started, start
 from tests.e2e.processes import say
-from tests.unit.runners.commands import RUN, Ears, turn_of
+from tests.unit.runners.commands import RUN, turn_of
+from tests.unit.runners.turns import Ears
 
 
 class Prints(Ears):

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,11 +19,12 @@ from headway.model.runner import CommandSpec
 from headway.model.task import Task
 from headway.model.time import MILLISECOND, SECOND, Span
 from headway.model.words import Source
-from headway.ports import Desk, SubRun
+from headway.ports import Desk
 from headway.runners.command import CommandRunner
 from headway.runners.home import WorkerHome, read_about
 from headway.runners.starting import Command, start, task_of
 from tests.unit.runners.processes import alive
+from tests.unit.runners.turns import Ears
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
@@ -56,42 +56,6 @@ def play(
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(bounded())
-
-
-class Ears:
-    """A desk that only listens."""
-
-    def __init__(self) -> None:
-        self.pieces: list[str] = []
-        self._came = asyncio.Event()
-
-    @property
-    def heard(self) -> str:
-        return "".join(self.pieces)
-
-    async def until(self, pattern: str) -> re.Match[str]:
-        while (match := re.search(pattern, self.heard)) is None:
-            self._came.clear()
-            await self._came.wait()
-        return match
-
-    def emit(self, ticket: int, text: str) -> None:
-        self.pieces.append(text)
-        self._came.set()
-
-    def say(self, ticket: int, text: str) -> None:
-        raise AssertionError
-
-    def use(self, ticket: int, tokens_in: int, tokens_out: int) -> None:
-        raise AssertionError
-
-    def take_message(self, ticket: int, message: RunId) -> bool:
-        raise AssertionError
-
-    async def delegate(
-        self, ticket: int, agent: str, text: str, options: dict[str, object]
-    ) -> SubRun:
-        raise AssertionError
 
 
 def turn_of(

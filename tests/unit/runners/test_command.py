@@ -21,9 +21,10 @@ from headway.model.time import MILLISECOND
 from headway.runners.home import NO_HOME, WorkerHome
 from headway.runners.work import NOT_STARTED
 from headway.runtime.replies import MAX_ERROR
-from tests.unit.runners.commands import LOOPS, RUN, Ears, python, runner_at, turn_of
+from tests.unit.runners.commands import LOOPS, RUN, python, runner_at, turn_of
 from tests.unit.runners.commands import play as play_on
 from tests.unit.runners.processes import alive
+from tests.unit.runners.turns import Ears
 from tests.unit.runtime.worlds import moment
 
 Play = Callable[[Coroutine[object, object, object]], object]

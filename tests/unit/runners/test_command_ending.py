@@ -19,7 +19,6 @@ from tests.unit.runners.commands import (
     IGNORES,
     LOOPS,
     RUN,
-    Ears,
     exists,
     freeze,
     keeper_of,
@@ -32,6 +31,7 @@ from tests.unit.runners.commands import (
 )
 from tests.unit.runners.commands import play as play_on
 from tests.unit.runners.processes import alive
+from tests.unit.runners.turns import Ears
 from tests.unit.runtime.worlds import moment
 
 Play = Callable[[Coroutine[object, object, object]], object]

@@ -10,8 +10,9 @@ import pytest
 from headway import Reply
 from headway.model.payload import Execute
 from headway.runners.live import A_SECOND, AT_ONCE, HELD
-from tests.unit.runners.commands import LOOPS, Ears, keeper_of, python, runner_at, turn_of
+from tests.unit.runners.commands import LOOPS, keeper_of, python, runner_at, turn_of
 from tests.unit.runners.commands import play as play_on
+from tests.unit.runners.turns import Ears
 
 Play = Callable[[Coroutine[object, object, object]], object]
 KEPT_BYTES = 64 * 1024

@@ -16,7 +16,6 @@ from headway.runners.keeper import process
 from headway.turn import KeepsWorkers, Sight
 from tests.unit.runners.commands import (
     RUN,
-    Ears,
     freeze,
     keeper_of,
     none_alive,
@@ -27,6 +26,7 @@ from tests.unit.runners.commands import (
     turn_of,
     wait_until,
 )
+from tests.unit.runners.turns import Ears
 
 
 async def only(runner: CommandRunner) -> Sight:
