@@ -88,6 +88,8 @@ async def _play(scene: Scene, early: Process) -> None:
         )
         await until(lambda: len(scene.lines("beat", "early")) == 1, "the message was taken")
         await until(lambda: len(scene.tape()) == 1, "what the turn said was delivered")
+        # Were it frozen before it has written that down, late would deliver it once more, after a minute.
+        await until(lambda: _delivered(scene), "early knows that it was delivered")
 
         early.freeze()
         late = worker("late", AGENTS, scene.url, scene.folder, QUICK)
