@@ -7,6 +7,14 @@ from contextlib import suppress
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says nothing on a machine that does other things meanwhile.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
+
+# With it, programs that tests start would write a line word by word, and half of it could be read.
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 
 @pytest.fixture(scope="session", autouse=True)

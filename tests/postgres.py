@@ -25,12 +25,14 @@ from urllib.parse import quote
 import asyncpg
 import pytest
 
+from tests.ports import free_port
+
 ELSEWHERE = "HEADWAY_TEST_POSTGRES"
 GUARDED_USER = "guarded"
 GUARDED_PASSWORD = "let-me-in"
 """A user that must give its password; all others are trusted."""
 
-_START_WITHIN = 20.0
+_START_WITHIN = 60.0
 _PARENT_DIED = 1
 """`PR_SET_PDEATHSIG`: a killed test run leaves no server behind."""
 _TEST_SPEED = {"fsync": "off", "autovacuum": "off", "shared_buffers": "32MB"}
@@ -48,7 +50,7 @@ class PostgresServer:
         self._options = {**_TEST_SPEED, **(options or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self.host = "127.0.0.1"
-        self.port = _free_port()
+        self.port = free_port()
         if os.geteuid() == 0:
             shutil.chown(self._folder, "nobody")
         self._run("initdb", "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync",
@@ -135,7 +137,7 @@ class Pooler:
         if found is None:
             pytest.skip("no pgbouncer: install the package of that name")
         self._folder = Path(tempfile.mkdtemp(prefix="headway-pool-"))
-        self.port = _free_port()
+        self.port = free_port()
         settings = self._folder / "pgbouncer.ini"
         settings.write_text(
             f"""
@@ -238,12 +240,6 @@ def _die_with_parent() -> None:
 def _is_open(host: str, port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((host, port)) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _execute(url: str, *statements: str) -> None:

@@ -16,7 +16,7 @@ from tests.contract.world import Maker, Suite, World, ask
 Given = ParamSpec("Given")
 Tests = TypeVar("Tests", bound=Suite)
 
-_HINT_WITHIN_S = 5.0
+_HINT_WITHIN_S = 60.0
 
 
 def over_the_nodes(

@@ -14,7 +14,7 @@ from headway.model.words import FINAL_STATES
 from tests.e2e.ledger import Line
 
 SECOND = 1_000_000
-THAW_GRACE = SECOND
+THAW_GRACE = 3 * SECOND
 """How long a thawed process may need to find out that it is dead."""
 
 

@@ -75,6 +75,11 @@ def read_lines(folder: Path) -> list[Line]:
     lines = [
         decoder.decode(row)
         for path in sorted(folder.glob(f"*{SUFFIX}"))
-        for row in path.read_bytes().splitlines()
+        for row in whole_lines(path)
     ]
     return sorted(lines, key=lambda line: line.at)
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file, without one that another process is in the middle of writing."""
+    return path.read_bytes().rpartition(b"\n")[0].splitlines() if path.exists() else []

@@ -14,13 +14,14 @@ from headway.model.schedule import Every
 from headway.model.time import SECOND
 from headway.store.codec import decode_job
 from tests.e2e.processes import ended_at_last, worker
+from tests.e2e.serve.asking import until
 
 AGENTS = "tests.e2e.ticking:hw"
 KILLS = int(os.environ.get("HEADWAY_JOB_KILLS", "4"))
 SEED = int(os.environ.get("HEADWAY_CHAOS_SEED", "1"))
 
 
-@pytest.mark.timeout(60 + 10 * KILLS)
+@pytest.mark.timeout(300 + 60 * KILLS)
 def test_c5_killed_again_and_again_no_due_time_runs_twice_and_none_has_no_line(
     tmp_path: Path,
 ) -> None:
@@ -37,9 +38,18 @@ def test_c5_killed_again_and_again_no_due_time_runs_twice_and_none_has_no_line(
     last = worker("last", AGENTS, store, tmp_path)
     with ended_at_last([last]):
         last.wait_for(" runs ")
-        time.sleep(2.5)
+        until(
+            lambda: on_time(tmp_path / "headway.db") > 3 * KILLS,
+            "enough happened to prove something",
+        )
         assert last.end() == 0
     check(tmp_path / "headway.db", (tmp_path / "fired").read_text().splitlines())
+
+
+def on_time(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as database:
+        counted = database.execute("select count(*) from firings where kind = 'on_time'")
+        return int(counted.fetchone()[0])
 
 
 def check(file: Path, fired: list[str]) -> None:
@@ -50,7 +60,6 @@ def check(file: Path, fired: list[str]) -> None:
         ).fetchall()
         open_runs = database.execute("select count(*) from queue").fetchone()[0]
     assert len(jobs) == 3
-    assert len(lines) > 3 * KILLS, "too little happened to prove anything"
 
     made = Counter((job, due_at) for job, due_at, _, run, _ in lines if run is not None)
     assert max(made.values()) == 1
@@ -69,5 +78,3 @@ def check(file: Path, fired: list[str]) -> None:
                 assert due_at == expected, f"{job} has no line for {expected}"
                 expected += count * SECOND
         assert next_at == expected
-    kinds = Counter(kind for _, _, kind, _, _ in lines)
-    assert kinds["on_time"] > 3 * KILLS

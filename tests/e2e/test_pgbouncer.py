@@ -15,10 +15,12 @@ import pytest
 import headway
 from headway import Headway, Settings, Turn
 from headway.model.time import MILLISECOND
-from tests.e2e.gateway.servers import free_port
+from tests.ports import free_port
 from tests.postgres import PostgresServer
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+
+_WITHIN_S = 60.0
 
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="PgBouncer is not installed (Debian: apt install pgbouncer)"
@@ -52,7 +54,7 @@ class Bouncer:
                 stderr=log,
                 **(as_nobody if os.geteuid() == 0 else {}),  # type: ignore[call-overload]
             )
-        give_up_at = time.monotonic() + 10
+        give_up_at = time.monotonic() + _WITHIN_S
         while "process up" not in self.log.read_text():
             assert self.popen.poll() is None, self.log.read_text()
             assert time.monotonic() < give_up_at, self.log.read_text()
@@ -77,11 +79,10 @@ def bouncer(server: PostgresServer) -> Iterator[Bouncer]:
     bouncer = Bouncer(server, folder)
     yield bouncer
     bouncer.popen.terminate()
-    bouncer.popen.wait(10)
+    bouncer.popen.wait(_WITHIN_S)
     shutil.rmtree(folder)
 
 
-@pytest.mark.timeout(90)
 @pytest.mark.parametrize("listens", [True, False], ids=["direct listener", "polling only"])
 def test_the_core_flow_works(server: PostgresServer, bouncer: Bouncer, listens: bool) -> None:
     url = f"{bouncer.url}?listen={quote(server.url, safe='')}" if listens else bouncer.url

@@ -13,7 +13,7 @@ import pytest
 import headway
 from headway import Headway, Route
 from tests.e2e.chaos.harness import AGENTS, QUICK
-from tests.e2e.ledger import Line, read_lines
+from tests.e2e.ledger import Line, read_lines, whole_lines
 from tests.e2e.processes import Process, ended_at_last, worker
 from tests.e2e.stored import rows
 from tests.e2e.waiting import until
@@ -40,11 +40,8 @@ class Scene:
 
     def tape(self) -> list[tuple[str, str, str]]:
         """Who delivered what: process, run, text."""
-        path = self.folder / "tape.jsonl"
-        if not path.exists():
-            return []
         decoder = msgspec.json.Decoder(tuple[str, str, str])
-        return [decoder.decode(row) for row in path.read_bytes().splitlines()]
+        return [decoder.decode(row) for row in whole_lines(self.folder / "tape.jsonl")]
 
     async def kept(self) -> dict[str, list[str]]:
         """Every row of every table, as text."""
@@ -66,7 +63,6 @@ def server() -> Iterator[PostgresServer]:
     server.remove()
 
 
-@pytest.mark.timeout(90)
 def test_a_thawed_zombie_changes_nothing(server: PostgresServer, tmp_path: Path) -> None:
     early = worker("early", AGENTS, server.url, tmp_path, QUICK)
     with ended_at_last([early]):

@@ -110,7 +110,7 @@ def test_w1_what_is_wrong_with_an_agent_is_said_where_it_is_registered(
 
 def test_w1_what_a_command_wrote_before_it_was_cut_is_in_its_outcome() -> None:
     hw = Headway("memory://")
-    hw.command_agent("slow", ["sh", "-c", "echo begun; sleep 30"], timeout="1s", grace="200ms")
+    hw.command_agent("slow", ["sh", "-c", "echo begun; sleep 30"], timeout="3s", grace="20s")
 
     async def main() -> Outcome:
         async with hw:

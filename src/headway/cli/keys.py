@@ -13,7 +13,22 @@ def has_keyboard() -> bool:
         import termios  # noqa: F401
     except ImportError:
         return False
-    return sys.stdin.isatty()
+    if not sys.stdin.isatty():
+        return False
+    try:
+        os.close(_opened_again())
+    except OSError:
+        return False
+    return True
+
+
+def _opened_again() -> int:
+    """The terminal, opened for this alone.
+
+    A loop reads from what never blocks, and standard input is mostly one with standard output: that would be cut
+    off in the middle whenever the terminal is slow, and the shell would be left so.
+    """
+    return os.open(os.ttyname(sys.stdin.fileno()), os.O_RDONLY | os.O_NOCTTY)
 
 
 @asynccontextmanager
@@ -26,7 +41,7 @@ async def keyboard(*, signals: bool = True) -> AsyncIterator["asyncio.Queue[str]
     import termios
     import tty
 
-    descriptor = sys.stdin.fileno()
+    descriptor = _opened_again()
     before = termios.tcgetattr(descriptor)
     typed: asyncio.Queue[str] = asyncio.Queue()
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -49,3 +64,4 @@ async def keyboard(*, signals: bool = True) -> AsyncIterator["asyncio.Queue[str]
     finally:
         loop.remove_reader(descriptor)
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        os.close(descriptor)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.e2e.gateway.servers import CAST, Server
 from tests.e2e.processes import ROOT, Process, ended_at_last
 
-_WITHIN_S = 60
+_WITHIN_S = 120
 
 
 @dataclass(frozen=True)

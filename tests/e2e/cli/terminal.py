@@ -12,10 +12,11 @@ import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.e2e.processes import ROOT
 
-_WITHIN_S = 30.0
+_WITHIN_S = 60.0
 _CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
@@ -40,6 +41,14 @@ class Terminal:
         before = self._shown[self._seen : found]
         self._seen = found + len(text)
         return before
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the program's standard output waits until the terminal has taken what is written."""
+        about = Path(f"/proc/{self.process.pid}/fdinfo/1").read_text()
+        flags = re.search(r"flags:\s*(\d+)", about)
+        assert flags is not None
+        return not int(flags[1], 8) & os.O_NONBLOCK
 
     def end(self) -> int:
         """Until the program has ended. Answers its exit code."""

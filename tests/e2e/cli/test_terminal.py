@@ -97,6 +97,7 @@ def test_the_screen_shows_what_happens_and_ends_with_q(server: Server) -> None:
         top.wait_for("q ends it")
         shell.ok("run", "echo", "hello")
         top.wait_for("done in")
+        assert top.blocks, "what is written waits for a slow terminal, also in the shell afterwards"
         top.type("q")
         assert top.end() == 0
 

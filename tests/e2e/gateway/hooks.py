@@ -12,7 +12,8 @@ from headway.channels import verify_signature
 
 SECRET = "words that only the two know"
 ENVIRONMENT = {"HEADWAY_CALLBACKS_SECRET": SECRET, "HEADWAY_CALLBACKS_PRIVATE": "true"}
-_PATIENCE_S = 60.0
+_PATIENCE_S = 150.0
+"""More than the minute for which a letter is held by whoever died with it."""
 
 
 class Receiver:

@@ -1,6 +1,5 @@
 """A real `headway serve`, and a caller that speaks HTTP with it."""
 
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,9 +8,12 @@ from pathlib import Path
 import httpx
 
 from tests.e2e.processes import Process, ended_at_last
+from tests.ports import free_port
 
 CAST = "tests.e2e.gateway.cast:hw"
-_READY_WITHIN_S = 30.0
+_READY_WITHIN_S = 60.0
+_ANSWER_WITHIN_S = 90.0
+"""Longer than a server lets a caller wait for an outcome."""
 
 
 class Server:
@@ -22,7 +24,7 @@ class Server:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.rpc_url = f"ws://127.0.0.1:{port}/rpc"
-        self.http = httpx.Client(base_url=self.url, timeout=30)
+        self.http = httpx.Client(base_url=self.url, timeout=_ANSWER_WITHIN_S)
 
     def wait_until_ready(self) -> None:
         give_up_at = time.monotonic() + _READY_WITHIN_S
@@ -55,10 +57,3 @@ def serving(
     with ended_at_last([process]), server.http:
         server.wait_until_ready()
         yield server
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

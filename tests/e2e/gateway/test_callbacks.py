@@ -11,7 +11,8 @@ import httpx
 
 from tests.e2e.gateway.cast import gate
 from tests.e2e.gateway.hooks import ENVIRONMENT, receiving
-from tests.e2e.gateway.servers import Server, free_port, serving
+from tests.e2e.gateway.servers import Server, serving
+from tests.ports import free_port
 
 ALL_AT_ONCE = {
     "HEADWAY_MAX_INFLIGHT": "200",
@@ -20,7 +21,7 @@ ALL_AT_ONCE = {
     "HEADWAY_LANE_MAIN": "200",
     **ENVIRONMENT,
 }
-_PATIENCE_S = 30.0
+_PATIENCE_S = 60.0
 
 
 def submit(server: Server, **fields: object) -> str:
@@ -48,7 +49,7 @@ def until_letter(server: Server, state: str) -> dict[str, object]:
 
 def headway(server: Server, *words: str) -> str:
     command = [sys.executable, "-m", "headway", *words, "--server", server.url]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     return done.stdout
 
 

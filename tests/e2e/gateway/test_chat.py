@@ -14,13 +14,13 @@ from tests.e2e.gateway.servers import Server, serving
 
 CHAT = {"agentId": "steady", "channel": "web", "peer": "42", "sender": {"id": "ann"}}
 KEY = "agent:steady:web:dm:42"
-QUICK = '[channels.web]\ndebounce = "150ms"\n'
+SLOW = '[channels.web]\ndebounce = "3s"\n'
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     config = tmp_path / "headway.toml"
-    config.write_text(QUICK)
+    config.write_text(SLOW)
     with serving(tmp_path, None, "--config", str(config)) as started:
         yield started
 
@@ -34,7 +34,7 @@ def people() -> Iterator[ThreadPoolExecutor]:
 def say(server: Server, text: str, *, wait: bool = False, **fields: object) -> dict[str, object]:
     """Write a message; with `wait`, the answer is its run's outcome."""
     answer = server.http.post(
-        "/messages", params={"wait": "20"} if wait else {}, json={**CHAT, "text": text, **fields}
+        "/messages", params={"wait": "60"} if wait else {}, json={**CHAT, "text": text, **fields}
     )
     assert answer.status_code in {httpx.codes.OK, httpx.codes.ACCEPTED}, answer.text
     said: dict[str, object] = answer.json()
@@ -150,6 +150,6 @@ def test_s9_stop_and_stopall_answer_what_they_stopped(
 
 
 def test_s8_a_message_that_comes_twice_is_one_run(server: Server) -> None:
-    first = say(server, "hello", messageId="m-1", wait=True)
-    again = say(server, "hello", messageId="m-1", wait=True)
+    first = say(server, "hello", messageId="m-1", debounce="0", wait=True)
+    again = say(server, "hello", messageId="m-1", debounce="0", wait=True)
     assert again["runId"] == first["runId"]

@@ -46,7 +46,7 @@ class Rpc:
             self._next()
 
     def _next(self) -> dict[str, object]:
-        frame: dict[str, object] = json.loads(self._socket.recv(timeout=20))
+        frame: dict[str, object] = json.loads(self._socket.recv(timeout=60))
         if "event" in frame:
             self.events.append(frame)
         return frame

@@ -7,7 +7,7 @@ import httpx
 
 from tests.e2e.gateway.servers import Server
 
-_WITHIN_S = 30.0
+_WITHIN_S = 60.0
 
 
 def until(what: Callable[[], bool], why: str) -> None:

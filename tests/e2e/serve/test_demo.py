@@ -3,15 +3,16 @@
 import json
 from pathlib import Path
 
-from tests.e2e.gateway.servers import Server, free_port
+from tests.e2e.gateway.servers import Server
 from tests.e2e.processes import Process, ended_at_last
 from tests.e2e.serve.asking import tasks, until
+from tests.ports import free_port
 
 
 def test_the_demo_is_alive_and_ends_well(tmp_path: Path) -> None:
     environment = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     port = free_port()
-    command = ["headway", "serve", "--demo", "--port", str(port), "--grace", "20s"]
+    command = ["headway", "serve", "--demo", "--port", str(port), "--grace", "50s"]
     process = Process("demo", command, tmp_path, environment)
     server = Server(process, port)
     with ended_at_last([process]), server.http:

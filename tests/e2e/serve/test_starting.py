@@ -17,9 +17,10 @@ import pytest
 
 from headway.cli.opening import asking
 from tests.e2e.gateway.cast import gate
-from tests.e2e.gateway.servers import CAST, Server, free_port, serving
+from tests.e2e.gateway.servers import CAST, Server, serving
 from tests.e2e.processes import ROOT, Process, ended_at_last
 from tests.e2e.serve.asking import status, submit, tasks, until
+from tests.ports import free_port
 
 
 def refused(folder: Path, *options: str) -> str:
@@ -50,7 +51,7 @@ def test_d2_with_nothing_named_it_keeps_its_store_in_the_users_own_folder(tmp_pa
         assert (data / "headway" / "headway.db").exists()
         assert (data / "headway").stat().st_mode & 0o777 == 0o700
         said = {"agentId": "echo", "session": "first", "text": "hello"}
-        answer = server.http.post("/messages", params={"wait": "20"}, json=said)
+        answer = server.http.post("/messages", params={"wait": "60"}, json=said)
         assert answer.json()["outcome"]["text"] == "hello"
         assert f"headway listens on http://127.0.0.1:{port}" in process.printed
         for told in ("store ", "agents  command, echo", "lanes   main 30", "no tokens", "/docs"):
@@ -128,7 +129,7 @@ def test_d7_killed_it_is_back_at_once_on_the_same_port(tmp_path: Path) -> None:
     gate("door", tmp_path).touch()
     began = time.monotonic()
     with started_again(server, tmp_path) as server:
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 25, "not when a lease is over"
         until(lambda: tasks(server, "done") == waiting, "what waited is done")
         assert tasks(server, "failed") == held
         outcomes = [server.http.get(f"/tasks/{task}").json()["outcome"] for task in held]
@@ -188,7 +189,7 @@ def test_a_terminal_that_is_closed_ends_it_well(tmp_path: Path) -> None:
         process.send_signal(signal.SIGHUP)
         until(lambda: "reloaded: nothing changed" in output.read_text(), "somebody is there")
         os.close(terminal)
-        assert process.wait(20) == 0, output.read_text()
+        assert process.wait(60) == 0, output.read_text()
     finally:
         process.kill()
         process.wait()

@@ -1,8 +1,8 @@
 """A process that looks after one worker, as a server does: it prints what it hears and how it ended.
 
 `python -m tests.e2e.workers.serving HOME EPOCH [word…] -- ARGV…`. SIGUSR1 cancels. `adopt`: it attaches to the
-worker that is there; `die`: it kills itself right after it has started one; `freeze`: it freezes that first;
-`alone`: the worker shall not outlive it; `patient`: the worker has a second to end.
+worker that is there; `die`: it kills itself right after it has started one; `freeze`: that one stops before its
+first step; `alone`: the worker shall not outlive it; `patient`: the worker has some seconds to end.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from headway.model.errors import HeadwayError, WorkFailed
 from headway.model.payload import Execute
 from headway.model.runner import CommandSpec
 from headway.model.time import MILLISECOND
-from headway.runners import command
+from headway.runners import command, keeper
 from headway.runners.command import CommandRunner
 from headway.runners.home import WorkerHome
 from headway.runners.starting import Started, start
@@ -33,16 +33,25 @@ class Prints(Ears):
 def start_and_die(task: bytes, folder: Path, lock: int) -> Started:
     """Between the start of a worker and any word of it."""
     started = start(task, folder, lock)
-    if "freeze" in sys.argv:
-        os.kill(started.popen.pid, signal.SIGSTOP)
     say(f"started {started.popen.pid}")
     os.kill(os.getpid(), signal.SIGKILL)
     return started
 
 
+def freeze_keepers(folder: Path) -> None:
+    """A keeper stops itself first: whoever stops it from outside may come too late."""
+    frozen = folder / "keeper.py"
+    frozen.write_text(
+        "import os, runpy, signal\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)\n"
+        f"runpy.run_path({keeper.__file__!r}, run_name='__main__')\n"
+    )
+    keeper.__file__ = str(frozen)
+
+
 async def serve(home: str, epoch: int, words: list[str], argv: list[str]) -> None:
     runner = CommandRunner(
-        CommandSpec(grace=(1000 if "patient" in words else 300) * MILLISECOND),
+        CommandSpec(grace=(5000 if "patient" in words else 300) * MILLISECOND),
         WorkerHome(Path(home)),
         "shell",
         outlives="alone" not in words,
@@ -69,6 +78,8 @@ def main() -> None:
     home, epoch, *words = sys.argv[1:at]
     if "die" in words:
         vars(command)["start"] = start_and_die
+    if "freeze" in words:
+        freeze_keepers(Path(home).parent)
     asyncio.run(serve(home, int(epoch), words, sys.argv[at + 1 :]))
 
 

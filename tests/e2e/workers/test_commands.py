@@ -13,7 +13,15 @@ import pytest
 from headway.model.run import RunId
 from headway.runners.home import WorkerHome, is_held, read_about
 from tests.e2e.processes import ROOT, Process
-from tests.unit.runners.commands import RUN, exists, freeze, keeper_of, none_alive, wait_until
+from tests.unit.runners.commands import (
+    RUN,
+    exists,
+    freeze,
+    is_frozen,
+    keeper_of,
+    none_alive,
+    wait_until,
+)
 from tests.unit.runners.processes import alive
 
 SCRIPT = """
@@ -97,6 +105,7 @@ def test_w2_a_server_that_is_killed_right_after_the_start_is_found_out(scene: Sc
     first.wait_for("started")
     keeper = int(first.printed.rpartition("started ")[2])
     wait_until(lambda: not first.alive)
+    wait_until(lambda: is_frozen(keeper))
     assert read_about(scene.worker) is None
     second = scene.server("second", 2, "adopt")
     second.wait_for("serves")
@@ -172,11 +181,14 @@ def test_x4_a_frozen_server_that_thaws_does_not_touch_what_was_adopted(scene: Sc
 
 
 def test_x4_a_frozen_server_holds_its_command_only_until_another_takes_over(scene: Scene) -> None:
-    """It hears nothing, so the command waits; the next one hears the end of it."""
-    script = 'echo ready; head -c 3000000 /dev/zero | tr "\\0" x; echo; echo last'
-    first = scene.server("first", 5, argv=("sh", "-c", f"sleep 0.3; {script}"))
+    """It hears nothing more, so the command waits; the next one hears the end of it."""
+    wait = 'echo ready; while [ ! -e "$1/go" ]; do sleep 0.02; done'
+    script = f'{wait}; head -c 3000000 /dev/zero | tr "\\0" x; echo; echo last'
+    first = scene.server("first", 5, argv=("sh", "-c", script, "sh", str(scene.folder)))
+    first.wait_for("heard")
     keeper = keeper_of(scene.home)
     first.freeze()
+    scene.go()
     second = scene.server("second", 6, "adopt")
     second.wait_for("replied")
     assert "last" in second.printed
@@ -251,7 +263,7 @@ def test_w2_a_full_disk_fails_clearly_and_starts_nothing(scene: Scene) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=True,
         preexec_fn=no_byte_more,
     )

@@ -4,7 +4,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -15,23 +15,28 @@ from tests.e2e.gateway.servers import Server, serving
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no workers on Windows")
 
-_WITHIN_S = 30.0
+_WITHIN_S = 60.0
 _AGENTS = "tests.e2e.workers.commands:hw"
 _CONFIG = """\
 [node]
 beat_every = "500ms"
 scan_every = "1s"
-missed_beats = 2
+missed_beats = {missed}
 adoption_grace = "1s"
 cancel_grace = "2s"
 """
 
 
 @contextmanager
-def working(folder: Path, name: str = "server", **environment: str) -> Iterator[Server]:
-    """A server whose agents are commands, and which looks at its workers very often."""
+def working(
+    folder: Path, name: str = "server", missed: int = 600, **environment: str
+) -> Iterator[Server]:
+    """A server whose agents are commands, and which looks at its workers very often.
+
+    So many beats may be missed: a busy machine misses some.
+    """
     config = folder / "headway.toml"
-    config.write_text(_CONFIG, encoding="utf-8")
+    config.write_text(_CONFIG.format(missed=missed), encoding="utf-8")
     said = {"HEADWAY_STATE": str(folder / "state"), "HEADWAY_MACHINE": "here", **environment}
     store = f"sqlite:///{folder}/work.db"
     with serving(
@@ -63,6 +68,23 @@ def worker_of(
         answer = server.http.get(f"/workers/{run}.{attempt}")
         found: Mapping[str, object] = answer.json()
         return found if answer.status_code == 200 and found["state"] in states else None
+
+    return look
+
+
+def several_beats(server: Server, run: str) -> Callable[[], Mapping[str, object] | None]:
+    def look() -> Mapping[str, object] | None:
+        found: Mapping[str, object] = server.http.get(f"/workers/{run}.1").json()
+        beats = found["beats"]
+        assert isinstance(beats, list)
+        return found if len(beats) >= 3 else None
+
+    return look
+
+
+def counted(server: Server, line: str) -> Callable[[], Mapping[str, object] | None]:
+    def look() -> Mapping[str, object] | None:
+        return {} if line in server.http.get("/metrics").text else None
 
     return look
 
@@ -102,14 +124,14 @@ def test_d8_a_worker_beats_is_listed_everywhere_and_its_exit_code_stays(tmp_path
         eventually(ended(server, quick), "it ends by itself")
         dead = eventually(worker_of(server, quick, "dead"), "its run has ended")
         assert dead["exitCode"] == 3
-        assert len(server.http.get(f"/workers/{loud}.1").json()["beats"]) >= 3
+        eventually(several_beats(server, loud), "it shows again and again that it lives")
         assert server.http.post(f"/tasks/{loud}/cancel").status_code == 200
         eventually(gone(int(str(worker["pid"]))), "it was cancelled")
 
 
 def test_d8_a_worker_that_shows_no_sign_of_life_is_killed_and_its_run_told(tmp_path: Path) -> None:
     """Its keeper is frozen, so nothing answers: after more than two missed beats it is dead (D-7)."""
-    with working(tmp_path) as server:
+    with working(tmp_path, missed=2) as server:
         run = begun(server, "loud")
         worker = eventually(worker_of(server, run, "busy", "alive", "idle"), "it lives")
         command = psutil.Process(int(str(worker["pid"])))
@@ -119,15 +141,14 @@ def test_d8_a_worker_that_shows_no_sign_of_life_is_killed_and_its_run_told(tmp_p
         try:
             outcome = eventually(ended(server, run), "it is lost")["outcome"]
         finally:
-            with_life = keeper.is_running()
-            if with_life:
+            with suppress(psutil.NoSuchProcess):
                 keeper.send_signal(signal.SIGCONT)
         assert isinstance(outcome, Mapping)
         assert (outcome["state"], outcome["reason"]) == ("failed", "orphaned")
         assert "no sign of life" in str(outcome["error"])
         eventually(gone(command.pid), "it is killed")
         eventually(gone(keeper.pid), "its keeper too")
-        assert "headway_worker_deaths_total 1.0" in server.http.get("/metrics").text
+        eventually(counted(server, "headway_worker_deaths_total 1.0"), "it is counted")
 
 
 def test_d8_the_scan_ends_a_worker_whose_run_was_given_up(tmp_path: Path) -> None:

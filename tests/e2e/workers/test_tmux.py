@@ -93,7 +93,7 @@ MakesPanes = Callable[..., PaneRunner]
 
 def play(main: Coroutine[object, object, Result]) -> Result:
     async def bounded() -> Result:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             return await main
 
     return asyncio.run(bounded())
@@ -470,6 +470,7 @@ def test_w2_a_run_goes_on_in_its_pane_over_a_crash_of_its_node(socket: str, tmp_
                 lambda: subprocess.run(has, capture_output=True, check=False).returncode == 0,
                 "it has a pane",
             )
+            await until(lambda: len(fences()) == 1, "its pane says whose it is")
             (before,) = fences()
             first.kill()
             start("second")
@@ -599,7 +600,11 @@ def test_d8_a_stopped_worker_shows_no_sign_of_life(panes: MakesPanes) -> None:
         await ears.until("ready")
         sight = await only(runner)
         assert sight.busy is None, "not known at the first look"
-        assert (await only(runner)).busy is False
+
+        async def rests() -> bool:
+            return (await only(runner)).busy is False
+
+        await until(rests, "it waits for what is typed")
         (program,) = psutil.Process(sight.pid).children()
         program.send_signal(signal.SIGSTOP)
 
@@ -618,8 +623,6 @@ def test_d8_a_stopped_worker_shows_no_sign_of_life(panes: MakesPanes) -> None:
 def test_d8_a_tmux_that_does_not_answer_is_waited_for(
     panes: MakesPanes, socket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headway.runners.panes._ANSWERS_WITHIN_S", 0.1)
-    monkeypatch.setattr("headway.runners.panes._HOLDS_UP_S", 0.3)
     go = tmp_path / "go"
 
     async def main() -> None:
@@ -629,16 +632,20 @@ def test_d8_a_tmux_that_does_not_answer_is_waited_for(
         assert (await only(runner)).answers
         server = int(tmux(socket, "display-message", "-p", "#{pid}"))
         os.kill(server, signal.SIGSTOP)
-        try:
-            assert not (await only(runner)).answers
-            began_at = time.monotonic()
-            assert not any(runner.has(RUN, attempt) for attempt in range(1, 9))
-            assert time.monotonic() - began_at < 2, "nobody waits for each of them"
-            go.touch()
-            await asyncio.wait((running,), timeout=0.5)
-            assert not running.done()
-        finally:
-            os.kill(server, signal.SIGCONT)
+        # Impatient only now: a busy machine takes longer to answer than this.
+        with monkeypatch.context() as impatient:
+            impatient.setattr("headway.runners.panes._ANSWERS_WITHIN_S", 0.1)
+            impatient.setattr("headway.runners.panes._HOLDS_UP_S", 2)
+            try:
+                assert not (await only(runner)).answers
+                began_at = time.monotonic()
+                assert not any(runner.has(RUN, attempt) for attempt in range(1, 9))
+                assert time.monotonic() - began_at < 12, "nobody waits for each of them"
+                go.touch()
+                await asyncio.wait((running,), timeout=0.5)
+                assert not running.done()
+            finally:
+                os.kill(server, signal.SIGCONT)
         with pytest.raises(WorkFailed) as failure:
             await running
         assert failure.value.details == {"exit": 4, "output": "ready\nover"}

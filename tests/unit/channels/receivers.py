@@ -115,4 +115,4 @@ async def receiver(
 
 
 def play(main: Coroutine[object, object, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 20))
+    asyncio.run(asyncio.wait_for(main, 60))

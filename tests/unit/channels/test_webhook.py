@@ -66,7 +66,7 @@ def test_a_delivery_is_posted_as_json_and_signed(
         assert post.headers["x-headway-signature"] == f"sha256={digest}"
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(asyncio.wait_for(main(), 20))
+        runner.run(asyncio.wait_for(main(), 60))
 
 
 def test_s10_an_empty_delivery_says_that_nothing_comes() -> None:
@@ -170,8 +170,8 @@ def test_of_a_long_answer_only_the_beginning_is_read(status: str) -> None:
 def test_an_answer_that_does_not_come_is_not_waited_for() -> None:
     async def main() -> None:
         async with receiver(None) as receiving:
-            channel = WebhookChannel(receiving.url, SECRET, timeout=timedelta(milliseconds=100))
-            with pytest.raises(WebhookFailed, match=r"did not answer within 0\.1 s"):
+            channel = WebhookChannel(receiving.url, SECRET, timeout=timedelta(seconds=0.5))
+            with pytest.raises(WebhookFailed, match=r"did not answer within 0\.5 s"):
                 await channel.send(letter())
             assert len(receiving.posts) == 1
 
@@ -345,6 +345,6 @@ def test_without_httpx_it_says_what_to_install() -> None:
         "except Refused as refused: print(refused)"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert ran.stdout == "a webhook needs httpx: pip install 'headway[webhook]'\n"

@@ -17,6 +17,7 @@ from tests.unit.cli.running import TIMEOUT_S, environment_of, headway
 
 AGENTS = """\
 import asyncio
+from pathlib import Path
 from headway import Headway, Turn
 
 hw = Headway()
@@ -24,7 +25,8 @@ hw = Headway()
 
 @hw.agent("support")
 async def support(turn: Turn) -> str:
-    await asyncio.sleep(float(turn.text))
+    while not Path(turn.text).exists():
+        await asyncio.sleep(0.01)
     return turn.text
 """
 
@@ -76,8 +78,12 @@ class Worker:
 
     def wait_for(self, text: str) -> None:
         give_up_at = time.monotonic() + TIMEOUT_S
-        while not any(text in line for line in self.lines):
-            assert self.popen.poll() is None, self.lines
+        while True:
+            # In this order: it may print this and end between the two.
+            ended = self.popen.poll() is not None
+            if any(text in line for line in self.lines):
+                return
+            assert not ended, self.lines
             assert time.monotonic() < give_up_at, (text, self.lines)
             time.sleep(0.02)
 
@@ -192,11 +198,12 @@ class TestWorker:
     def test_l5_sigterm_waits_for_the_running_turn(self, folder: Path) -> None:
         store = fresh_url()
         with running(folder, "--store", store) as worker:
-            _submit(folder, store, "1.5")
+            _submit(folder, store, "go")
             _wait_until_running(store)
             worker.popen.send_signal(signal.SIGTERM)
+            worker.wait_for("stopping: waiting for 1 running turn, up to 30s")
+            (folder / "go").touch()
             assert worker.popen.wait(TIMEOUT_S) == 0
-            assert "stopping: waiting for 1 running turn, up to 30s" in worker.lines
         runs = json.loads(headway("db", "status", "--store", store, "--json").stdout)["runs"]
         assert runs == {"done": 1}
 
@@ -206,7 +213,7 @@ class TestWorker:
     ) -> None:
         store = fresh_url()
         with running(folder, HEADWAY_STORE=store) as worker:
-            _submit(folder, store, "600")
+            _submit(folder, store, "never")
             _wait_until_running(store)
             worker.popen.send_signal(number)
             worker.wait_for("stopping")

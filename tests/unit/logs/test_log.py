@@ -158,7 +158,7 @@ def test_o3_a_full_disk_stops_nothing_and_is_said_once(
     with logging_to(stream, file=str(tmp_path / "log")) as log:
         for number in range(4):
             log.hear(NodeDraining(at=number, running=number))
-            assert written.acquire(timeout=10)
+            assert written.acquire(timeout=60)
     said = [line.get("running", line.get("message")) for line in lines(stream.getvalue())]
     assert said == [
         0,

@@ -51,7 +51,7 @@ def play(
     """Run a test's coroutine, never for ever."""
 
     async def bounded() -> object:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             return await main
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -105,7 +105,7 @@ def quick(home: Path) -> CommandRunner:
 def keeper_of(home: Path, run_id: str = RUN, attempt: int = 2) -> int:
     """The process that keeps a command; waits until it has said who it is."""
     folder = WorkerHome(home).folder("shell", RunId(run_id), attempt)
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + 60
     while (about := read_about(folder)) is None or not about.leader:
         assert time.monotonic() < give_up_at, "no worker has said who it is"
         time.sleep(0.005)
@@ -134,7 +134,7 @@ def started_alone(folder: Path, lock: int, command: Execute) -> "subprocess.Pope
     return started.popen
 
 
-def wait_until(what: Callable[[], bool], within_s: float = 10) -> None:
+def wait_until(what: Callable[[], bool], within_s: float = 60) -> None:
     give_up_at = time.monotonic() + within_s
     while not what():
         assert time.monotonic() < give_up_at, "it never came to be"
@@ -152,5 +152,8 @@ def exists(pid: int | str) -> bool:
 
 def freeze(pid: int) -> None:
     os.kill(pid, signal.SIGSTOP)
-    stat = Path(f"/proc/{pid}/stat")
-    wait_until(lambda: stat.read_text().rpartition(") ")[2][0] == "T")
+    wait_until(lambda: is_frozen(pid))
+
+
+def is_frozen(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "T"

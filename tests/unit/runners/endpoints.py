@@ -123,7 +123,7 @@ async def endpoint(*answers: bytes | Answering) -> AsyncIterator[Endpoint]:
 
 def play(main: Coroutine[object, object, None]) -> None:
     """Run a test's coroutine, never for ever."""
-    asyncio.run(asyncio.wait_for(main, 20))
+    asyncio.run(asyncio.wait_for(main, 60))
 
 
 class Ears:

@@ -301,7 +301,7 @@ def test_a_stream_that_is_left_open_after_its_last_word_is_not_waited_for() -> N
             writer.write(HEAD + chunk(delta("a") + delta(finish="stop") + DONE))
             await asyncio.Event().wait()
 
-        assert await asyncio.wait_for(reply_to(lingering), 5) == Reply("a")
+        assert await asyncio.wait_for(reply_to(lingering), 30) == Reply("a")
 
     play(main())
 
@@ -438,7 +438,7 @@ def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection() -> None:
             await desk.came.wait()
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
-                await asyncio.wait_for(running, 2)
+                await asyncio.wait_for(running, 30)
             await server.until(lambda: server.closed == 1)
             await runner.close()
 

@@ -207,8 +207,9 @@ def test_w1_another_code_than_0_is_an_error_with_the_code_and_the_output(
 
 def test_w1_the_end_of_a_long_output_is_what_the_outcome_shows(home: Path) -> None:
     async def main() -> None:
+        says = "import sys; print('x' * 100_000, flush=True); sys.exit('the reason')"
         with pytest.raises(WorkFailed) as failure:
-            await run(home, python("import sys; print('x' * 100_000); sys.exit('the reason')"))
+            await run(home, python(says))
         shown = str(failure.value)
         assert shown.startswith("exit code 1: …xxx")
         assert shown.endswith("\nthe reason")
@@ -411,19 +412,21 @@ def test_s3_a_new_try_starts_only_when_nothing_is_left_of_earlier_ones(home: Pat
     play_on(main())
 
 
-def test_x4_an_older_owner_starts_nothing_beside_the_newer_one(home: Path) -> None:
+def test_x4_an_older_owner_starts_nothing_beside_the_newer_one(home: Path, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waits = f"echo ready; while [ ! -e {go} ]; do sleep 0.01; done; echo done"
+
     async def main() -> None:
         runner = runner_at(home)
         ears = Ears()
         program = Execute(("sh", "-c", "echo ready; read line; echo done"))
         newer = asyncio.create_task(
-            runner.run(
-                turn_of(Execute(("sh", "-c", "echo ready; sleep 0.3; echo done")), ears, epoch=9)
-            )
+            runner.run(turn_of(Execute(("sh", "-c", waits)), ears, epoch=9))
         )
         await ears.until("ready")
         with pytest.raises(WorkerLost, match="another node has taken it over"):
             await runner.run(turn_of(program, epoch=8))
+        go.touch()
         assert (await newer).text == "ready\ndone"
 
     play_on(main())

@@ -39,7 +39,7 @@ Play = Callable[[Coroutine[object, object, object]], object]
 SAYS_GOODBYE = """
 import os, signal, sys, time
 def bye(number, frame):
-    print("bye", flush=True)
+    os.write(1, b"bye\\n")  # It may be in the middle of a print.
     sys.exit(0)
 signal.signal(signal.SIGTERM, bye)
 print("ready", os.getpid(), flush=True)
@@ -166,7 +166,9 @@ def test_w1_the_whole_group_has_the_grace_also_when_its_first_process_is_gone(
 
     async def main() -> None:
         ears = Ears()
-        task = start(home, turn_of(Execute(("sh", "-c", shell, sys.executable, agent)), ears))
+        task = start(
+            home, turn_of(Execute(("sh", "-c", shell, sys.executable, agent)), ears), 60 * SECOND
+        )
         await ears.until("ready")
         task.cancel()
         await refused(task)
@@ -324,7 +326,7 @@ def test_w2_a_keeper_that_is_asked_to_end_ends_its_command_first(home: Path) -> 
 
     async def main() -> None:
         ears = Ears()
-        task = start(home, turn_of(python(SAYS_GOODBYE), ears))
+        task = start(home, turn_of(python(SAYS_GOODBYE), ears), 60 * SECOND)
         await ears.until("ready")
         os.kill(keeper_of(home), signal.SIGTERM)
         assert (await task).text.endswith("bye")
@@ -346,25 +348,31 @@ def keepers_in(home: Path) -> list[str]:
     return found
 
 
-def test_w2_a_keeper_stays_while_the_end_cannot_be_written_down(home: Path) -> None:
+def test_w2_a_keeper_stays_while_the_end_cannot_be_written_down(home: Path, tmp_path: Path) -> None:
     """As on a full disk: who is attached is told at once, who comes later can still be told."""
+    go = tmp_path / "go"
+    program = (
+        "import os, sys, time; print('ready', flush=True)\n"
+        "while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
+        "sys.exit(5)"
+    )
 
     async def main() -> None:
         runner = runner_at(home)
         ears = Ears()
-        program = "import sys, time; print('ready', flush=True); time.sleep(0.2); sys.exit(5)"
-        task = asyncio.create_task(runner.run(turn_of(python(program), ears)))
+        task = asyncio.create_task(runner.run(turn_of(python(program, str(go)), ears)))
         await ears.until("ready")
         keeper = keeper_of(home)
         in_the_way = WorkerHome(home).folder("shell", RUN, 2) / f"{END}.draft"
         in_the_way.mkdir()
+        go.touch()
         with pytest.raises(WorkFailed, match="exit code 5"):
             await task
         assert alive(keeper)
         runner.forget(RUN, 2)
         assert runner.has(RUN, 2), "only the keeper knows how it ended"
         with pytest.raises(WorkFailed, match="exit code 5"):
-            await runner_at(home).run(turn_of(python(program), epoch=4, adopts=True))
+            await runner_at(home).run(turn_of(python(program, str(go)), epoch=4, adopts=True))
         in_the_way.rmdir()
         await asyncio.to_thread(wait_until, lambda: not alive(keeper))
         assert runner.has(RUN, 2)

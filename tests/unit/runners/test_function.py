@@ -10,7 +10,7 @@ import pytest
 
 from headway import Attachment, Headway, Permanent, Reply, RunFailed, Settings, Turn
 from headway.model.events import AttemptAbandoned, LateResult, OutputEmitted, TokensUsed
-from headway.model.time import MILLISECOND
+from headway.model.time import MILLISECOND, SECOND
 from headway.testing import virtual_time
 from tests.unit.runtime.worlds import Recorder, ending, hear, moment, only, with_agents
 
@@ -299,7 +299,7 @@ def test_a_plain_function_sees_its_cancellation() -> None:
 
         async with hw:
             handle = await hw.submit("a", session="s")
-            await asyncio.to_thread(began.wait, 5)
+            await asyncio.to_thread(began.wait, 60)
             assert str(await hw.stop("s")) == "1 running stopped"
             assert ending(await handle.wait()) == "cancelled/stopped"
 
@@ -317,13 +317,15 @@ def test_s3_a_plain_function_holds_its_session_until_it_has_returned() -> None:
             log.append(f"{turn.text} begins")
             began.set()
             if turn.text == "old":
+                while not turn.cancelled:
+                    time.sleep(0.001)
                 time.sleep(0.1)
             log.append(f"{turn.text} ends")
             return turn.text
 
         async with hw:
             old = await hw.submit("a", "old", session="s")
-            await asyncio.to_thread(began.wait, 5)
+            await asyncio.to_thread(began.wait, 60)
             new = await hw.submit("a", "new", session="s", mode="interrupt")
             assert await new.reply() == "new"
             assert ending(await old.wait()) == "cancelled/superseded"
@@ -341,13 +343,13 @@ def test_s3_a_plain_function_that_ignores_its_cancellation_is_left_behind() -> N
         def agent(turn: Turn) -> str:
             if turn.text == "old":
                 began.set()
-                go_on.wait(5)
+                go_on.wait(60)
             return turn.text
 
         async with hw:
             heard = hear(hw)
             old = await hw.submit("a", "old", session="s")
-            await asyncio.to_thread(began.wait, 5)
+            await asyncio.to_thread(began.wait, 60)
             await old.cancel()
             assert ending(await old.wait()) == "cancelled/stopped"
             assert len(only(heard, AttemptAbandoned)) == 1
@@ -357,14 +359,14 @@ def test_s3_a_plain_function_that_ignores_its_cancellation_is_left_behind() -> N
                 assert isinstance(await anext(listener), LateResult)
             assert ending(old.outcome) == "cancelled/stopped"
 
-    asyncio.run(asyncio.wait_for(main(), 10))
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_a_plain_function_that_waits_on_the_loop_is_woken_by_its_cancellation() -> None:
     """`wait_for` would else block for ever: what it waits for need never come."""
 
     async def main() -> None:
-        hw = Headway(settings=Settings(cancel_grace=200 * MILLISECOND))
+        hw = Headway(settings=Settings(cancel_grace=30 * SECOND))
         began, ended = threading.Event(), threading.Event()
         never = asyncio.Event()
         woken: list[str] = []
@@ -388,15 +390,15 @@ def test_a_plain_function_that_waits_on_the_loop_is_woken_by_its_cancellation() 
         async with hw:
             heard = hear(hw)
             handle = await hw.submit("a", session="s")
-            await asyncio.to_thread(began.wait, 5)
+            await asyncio.to_thread(began.wait, 60)
             await handle.cancel()
             assert ending(await handle.wait()) == "cancelled/stopped"
             never.set()
-            await asyncio.to_thread(ended.wait, 5)
+            await asyncio.to_thread(ended.wait, 60)
             assert woken == ["CancelledError"]
             assert only(heard, AttemptAbandoned) == []
 
-    asyncio.run(asyncio.wait_for(main(), 10))
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 @virtual_time

@@ -49,7 +49,7 @@ def test_x7_a_gate_that_cannot_be_run_says_why(play: Play) -> None:
 def test_x7_a_gate_that_takes_too_long_is_ended(play: Play, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     with pytest.raises(TimeoutError):
-        play(run_gate(["sh", "-c", f"echo $$ >{pid}; sleep 60; true"], 0.3))
+        play(run_gate(["sh", "-c", f"echo $$ >{pid}; sleep 60; true"], 2))
     assert not alive(int(pid.read_text()))
 
 

@@ -165,11 +165,11 @@ def test_d8_a_worker_that_is_just_being_started_is_ended(
     folder, lock = WorkerHome(home).make("shell", RUN, 2)
     with ThreadPoolExecutor(1) as threads:
         ending = threads.submit(end_worker, folder)
-        assert looked.wait(10)
+        assert looked.wait(60)
         keeper = started_alone(folder, lock, Execute(("sleep", "60")))
         ending.result()
     try:
-        assert keeper.wait(2) == -signal.SIGKILL
+        assert keeper.wait(60) == -signal.SIGKILL
     finally:
         keeper.terminate()
     assert not folder.exists()

@@ -228,7 +228,7 @@ def test_x7_a_command_as_a_gate(code: str, line: str) -> None:
         async def agent(turn: Turn) -> str:
             return turn.text
 
-        async with hw, asyncio.timeout(20):
+        async with hw, asyncio.timeout(60):
             command = [sys.executable, "-c", f"raise SystemExit({code})"]
             with hw.events() as listener:
                 await hw.jobs.add("g", "a", at="in 20ms", text="x", gate={"command": command})

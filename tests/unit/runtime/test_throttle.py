@@ -183,13 +183,13 @@ def test_s2_a_plain_estimate_that_blocks_does_not_block_the_loop() -> None:
     """In real time, because a thread takes real time."""
 
     async def main() -> None:
-        recorder = Recorder(takes=0.3)
+        recorder = Recorder(takes=2)
         hw = Headway(settings=Settings(callback_within=20 * MILLISECOND))
         hw.agent("a")(recorder)
 
         @hw.token_estimate
         def estimate(session: str) -> tuple[int, int]:
-            time.sleep(0.25)
+            time.sleep(1)
             return 99, 100
 
         async with hw:

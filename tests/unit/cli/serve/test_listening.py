@@ -46,7 +46,7 @@ class Client:
 
     async def rest(self) -> bytes:
         """All until the server ends the connection."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.reader.read()
 
 
@@ -105,7 +105,7 @@ def test_t2_a_long_body_is_no_part_of_the_next_head() -> None:
             long = b"a" * (2 * protocol.HEAD_LIMIT)
             head = b"POST / HTTP/1.1\r\nhost: here\r\ncontent-length: %d\r\n\r\n" % len(long)
             caller.writer.write(head + long)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await caller.reader.readuntil(b"0\r\n\r\n")
                 for piece in (ASK[:20], ASK[20:]):
                     caller.writer.write(piece)
@@ -124,7 +124,7 @@ def test_t2_a_long_body_is_no_part_of_the_next_head() -> None:
 def test_a_request_that_does_not_arrive_in_time_is_told_so(
     begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "READ_WITHIN_S", 0.2)
+    monkeypatch.setattr(protocol, "READ_WITHIN_S", 1)
 
     async def wait_for_body(scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -146,7 +146,7 @@ def test_a_request_that_does_not_arrive_in_time_is_told_so(
 
 
 def test_who_connects_and_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "READ_WITHIN_S", 0.2)
+    monkeypatch.setattr(protocol, "READ_WITHIN_S", 1)
 
     async def story() -> None:
         async with listening() as door, client(door) as caller:
@@ -159,7 +159,7 @@ def test_who_has_asked_and_then_says_nothing_that_counts_is_sent_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Empty lines end uvicorn's own patience with a connection that rests, and begin no request."""
-    monkeypatch.setattr(protocol, "READ_WITHIN_S", 0.2)
+    monkeypatch.setattr(protocol, "READ_WITHIN_S", 1)
 
     async def story() -> None:
         async with listening() as door, client(door) as caller:
@@ -195,7 +195,7 @@ def test_o4_one_connection_too_many_is_told_to_come_later() -> None:
 
 
 async def _until_served(door: Listening) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             async with client(door) as caller:
                 caller.writer.write(ASK)
@@ -211,7 +211,7 @@ def test_it_closes_although_an_answer_never_ends() -> None:
             await caller.reader.readuntil(b"begun")
             began = loop.time()
             await door.close()
-            assert loop.time() - began < 5
+            assert loop.time() - began < 20
             assert await silent.rest() == b""
             with pytest.raises(ConnectionRefusedError):
                 await asyncio.open_connection("127.0.0.1", door.port)
@@ -226,7 +226,7 @@ def test_o1_a_websocket_is_handed_over_and_not_looked_after_any_more() -> None:
                 b"GET /ever HTTP/1.1\r\nhost: here\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
                 b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
             )
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 answer = await caller.reader.readline()
             assert answer.startswith(b"HTTP/1.1 500"), "the app speaks only HTTP"
 

@@ -31,7 +31,7 @@ class Door:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Let the loop go on until this is so."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0)
 
