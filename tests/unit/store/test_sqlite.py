@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from headway import Outcome, Reply, Settings, State
-from headway.core.actions import Action, Finish, Release, Start
+from headway import Outcome, Reply, Route, Settings, State
+from headway.core.actions import Action, Deliver, Finish, Release, Start
 from headway.model.errors import HeadwayError, StoreRefused, StoreUnavailable
-from headway.model.places import Order, StopAll
+from headway.model.places import Delivery, Order, StopAll
 from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey
 from headway.model.settings import Limits
-from headway.model.time import SECOND
+from headway.model.time import MINUTE, SECOND
 from headway.model.words import Reason, Source
 from headway.ports import Admission, Claims, Elsewhere, Granted, Hint, RunQuery, TurnedAway
 from headway.store.sqlite import SqliteStore
@@ -203,6 +203,31 @@ def test_n21_a_second_owner_is_refused_and_told_who_has_it(tmp_path: Path) -> No
         await first.close()
         assert await second.enlist("two", LEASE) > 0
         await second.close()
+
+    asyncio.run(main())
+
+
+def test_d7_what_a_killed_process_was_delivering_is_due_at_once(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "h.db"
+        killed = await opened(path)
+        run = a_run("1", "s")
+        epoch = (await granted(killed, run)).epoch
+        letter = Delivery("d-1", Route("chat"), "hello", run.id, run.session, epoch)
+        await killed.record([Deliver(letter)])
+
+        async def taken(store: SqliteStore) -> list[str]:
+            now = CLOCK.now()
+            due = await store.take_deliveries(["chat"], 10, now, now + MINUTE)
+            return [delivery.id for delivery in due]
+
+        assert await taken(killed) == ["d-1"]
+        await killed.enlist("one", LEASE)
+        assert await taken(killed) == [], "this process is on the way with it"
+        await killed.close()
+        successor = await opened(path)
+        assert await taken(successor) == ["d-1"]
+        await successor.close()
 
     asyncio.run(main())
 

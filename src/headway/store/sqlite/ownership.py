@@ -46,6 +46,9 @@ def enlist(
     if take_over:
         for peer, _, _ in database.rows("peers", 0):
             end_node(database, node, cast(int, peer), how="dead", now=now)
+        if not node.id:
+            # Nobody is on the way with them any more. A process that only comes back as a new incarnation is.
+            database.run("let_go_deliveries", now)
     database.run("add_node", number, name, now, lease, host, node.settings.adoption_grace)
     node.host = host
     return number

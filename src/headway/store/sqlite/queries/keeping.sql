@@ -10,6 +10,10 @@ LIMIT ?;
 -- Index: the primary key of outbox.
 UPDATE outbox SET due_at = ? WHERE id = ?;
 
+-- name: let_go_deliveries
+-- Index: outbox_due, which has just these.
+UPDATE outbox INDEXED BY outbox_due SET due_at = ?1 WHERE dead = 0 AND due_at > ?1;
+
 -- name: delivered
 -- Index: the primary key of outbox.
 DELETE FROM outbox WHERE id = ?;
