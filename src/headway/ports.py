@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from headway.core.actions import Action, Stopped
 from headway.model.job import Advance, Ending, Entry, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
-from headway.model.places import Answer, Delivery, Holding, Order
+from headway.model.places import Answer, Delivery, Glimpse, Holding, Order
 from headway.model.run import (
     AgentName,
     JobId,
@@ -273,6 +273,13 @@ class Ledger(Protocol):
 
     async def memory_of(self, session: SessionKey) -> SessionMemory | None:
         """What a session remembers, without taking it: reading never writes."""
+        ...
+
+    async def glimpse(self, session: SessionKey) -> Glimpse | None:
+        """What is in a session and who decides for it, without taking it.
+
+        None: nothing is, or nothing but what the only node knows by itself.
+        """
         ...
 
     async def find(self, run_id: RunId) -> RunView | None: ...

@@ -70,6 +70,18 @@ class AdoptionContract(Suite):
         assert [(place.run, place.host) for place in holding.places] == [(run, HERE)]
 
     @over_the_nodes
+    async def test_x1_anybody_sees_for_whom_a_session_is_reserved(self, cluster: Cluster) -> None:
+        a, _, other = await _machines(cluster)
+        run = await _outlive(a)
+        await other.bury(a)
+        glimpse = await other.store.glimpse(SESSION)
+        assert glimpse is not None
+        assert [place.run for place in glimpse.places] == [run]
+        ends_at = cluster.clock.now() + self.settings.adoption_grace
+        seen = glimpse.owner, glimpse.reserved_for, glimpse.reserved_until, glimpse.running
+        assert seen == (0, HERE, ends_at, ())
+
+    @over_the_nodes
     async def test_w2_its_machine_may_still_come_first_after_the_grace(
         self, cluster: Cluster
     ) -> None:

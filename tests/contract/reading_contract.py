@@ -68,6 +68,7 @@ async def _questions(world: World) -> Sequence[Callable[[], Awaitable[object]]]:
         lambda: _true(store.outcomes([run.id, RunId("nobody")])),
         lambda: _true(store.answers(["o-1"])),
         lambda: _true(store.memory_of(run.session)),
+        lambda: _true(store.glimpse(run.session)),
         lambda: store.news({run.session: 0}, complete=True),
         store.nodes,
         lambda: _true(store.slots_wanted(run.lane)),

@@ -36,7 +36,7 @@ from headway.model.run import (
 )
 from headway.model.settings import Limits
 from headway.model.time import DAY, MINUTE, SECOND
-from headway.model.words import Cut, Reason, Source
+from headway.model.words import Cut, Reason, Rule, Source
 from headway.ports import (
     Duplicate,
     Elsewhere,
@@ -613,6 +613,34 @@ class SharedStoreContract(Suite):
         (holding,) = claims.holdings
         assert holding.orders == (Order("o-1", run.session, StopAll(), 2),)
         assert [place.run for place in holding.places] == [run]
+
+    # Looking into a session.
+
+    @over_the_nodes
+    async def test_x1_anybody_sees_what_is_in_a_session_and_who_decides(
+        self, cluster: Cluster
+    ) -> None:
+        a, b = await cluster.pair()
+        first, second = await a.admit(), await a.admit()
+        standing = Standing(1, turn=3, held=Rule.RETRY, until=a.clock.now() + 5)
+        await a.record(
+            a.start(first),
+            Enqueue(second, State.PENDING, 1, a.granted(second).epoch, standing=standing),
+            Remember(first.session, MEMORY, a.granted(first).epoch),
+        )
+        glimpse = await b.store.glimpse(first.session)
+        assert glimpse is not None
+        assert [place.run for place in glimpse.places] == [first, second]
+        assert glimpse.places[1].standing == standing
+        assert glimpse.running == (first.id,)
+        assert (glimpse.options, glimpse.owner) == (MEMORY.options, a.node)
+        assert (glimpse.reserved_for, glimpse.reserved_until) == ("", None)
+        assert (await a.news("s", 0)).places != (), "it is still a's"
+        await a.store.retire()
+        left = await b.store.glimpse(first.session)
+        assert left is not None
+        assert (left.owner, left.running, len(left.places)) == (0, (), 2)
+        assert await b.store.glimpse(SessionKey("nobody's")) is None
 
     @over_the_nodes
     async def test_n13_an_order_may_take_an_idle_session(self, cluster: Cluster) -> None:
@@ -1233,6 +1261,7 @@ async def _everything(node: Node) -> object:
     return (
         (await node.store.list(RunQuery(limit=1_000))).runs,
         await node.store.memory_of(SessionKey("s")),
+        await node.store.glimpse(SessionKey("s")),
         await node.store.answers(["o-1"]),
         list(await node.store.take_deliveries(["telegram"], 9, now, now + 1)),
         await node.store.nodes(),

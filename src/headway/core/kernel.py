@@ -306,9 +306,14 @@ class Kernel:
 
     # What happened: settings and operation.
 
-    def queue_settings(self, options: QueueOptions | None, route: Route | None) -> QueueSettings:
+    def queue_settings(
+        self,
+        options: QueueOptions | None,
+        route: Route | None,
+        message: QueueOptions | None = None,
+    ) -> QueueSettings:
         """What messages from there go by in a session with these options of its own."""
-        return self._rules.resolve(None, options, route)
+        return self._rules.resolve(message, options, route)
 
     def go_by(self, settings: Settings, now: Instant) -> None:
         """Go by these settings from now on, but for lanes, limits and agents: each is set by itself."""

@@ -14,6 +14,7 @@ from headway.core.bells import WindowClosed
 from headway.core.debounce import Buffer, buffer_key
 from headway.core.endings import FINAL_CUTS, cut_outcome, orphaned, past_deadline
 from headway.core.lifecycle import advance
+from headway.core.line import line_of, standing_of, was_collected
 from headway.core.live import LiveRun
 from headway.core.messages import Messages
 from headway.core.returning import resumed_at
@@ -93,7 +94,7 @@ class Recovery:
     def _put_all_in_line(self, places: list[Place], session: SessionQueue) -> list[LiveRun]:
         """As they stood; what has a worker goes on. Answers those that have no attempt left."""
         exhausted: list[LiveRun] = []
-        for place in _line(places):
+        for place in line_of(places):
             live = self._put_in_line(place, session)
             if _is_exhausted(place):
                 exhausted.append(live)
@@ -127,12 +128,12 @@ class Recovery:
 
     def _put_in_line(self, place: Place, session: SessionQueue) -> LiveRun:
         stage = self._stage
-        standing = _standing_of(place)
+        standing = standing_of(place)
         retries_later = standing.held is Rule.RETRY and not place.adopted
         live = self._admit(place, session, State.PENDING if retries_later else State.QUEUED)
         if place.standing is None and place.run.source is Source.MESSAGE:
             collects = self._settings(place.run, session).mode is Mode.COLLECT
-            live.collect = collects or _was_collected(place)
+            live.collect = collects or was_collected(place)
         if standing.held is Rule.STEERED:
             assert session.returning is not None
             session.returning.add(place.run.id)
@@ -165,7 +166,7 @@ class Recovery:
             self._stage.actions.append(NoteExhausted(run, attempt))
 
     def _admit(self, place: Place, session: SessionQueue, state: State) -> LiveRun:
-        run, standing = place.run, _standing_of(place)
+        run, standing = place.run, standing_of(place)
         live = self._stage.admit(run, session, state)
         live.width = self._settings(run, session).max_concurrent
         live.after, live.turn = standing.after, standing.turn
@@ -182,8 +183,8 @@ class Recovery:
         """Runs that are not due yet and open debounce windows, each with its alarm."""
         stage = self._stage
         pauses: list[_Pause] = []
-        for place in sorted(places, key=lambda place: _standing_of(place).turn):
-            standing = _standing_of(place)
+        for place in sorted(places, key=lambda place: standing_of(place).turn):
+            standing = standing_of(place)
             assert standing.until is not None
             live = self._admit(place, session, State.PENDING)
             if standing.held is Rule.NOT_DUE:
@@ -214,7 +215,7 @@ class Recovery:
         buffer.alarm = stage.alarms.set(standing.until, WindowClosed(buffer))
 
     def _restore_quiet(self, places: Iterable[Place], session: SessionQueue) -> None:
-        quiet_until = max((_standing_of(place).quiet_until for place in places), default=0)
+        quiet_until = max((standing_of(place).quiet_until for place in places), default=0)
         if quiet_until > self._stage.now:
             self._stage.set_quiet(session, quiet_until)
 
@@ -304,18 +305,8 @@ def _in_order(places: Iterable[Place], orders: Iterable[Order]) -> list[Place | 
     return items
 
 
-def _standing_of(place: Place) -> Standing:
-    """Where it stands; one that just came and queued stands at its number."""
-    return Standing(place.seq) if place.standing is None else place.standing
-
-
 def _has_begun(place: Place) -> bool:
-    return place.orphaned or place.attempt > 0 or _standing_of(place).begun
-
-
-def _was_collected(place: Place) -> bool:
-    """Messages that were merged as the first of them was to start; those of a window have a standing."""
-    return place.standing is None and bool(place.run.merged_from)
+    return place.orphaned or place.attempt > 0 or standing_of(place).begun
 
 
 def _is_exhausted(place: Place) -> bool:
@@ -328,29 +319,10 @@ def _decided_up_to(places: Iterable[Place]) -> int:
     upto = 0
     for place in places:
         if place.standing is not None or _has_begun(place) or place.run.merged_from:
-            upto = max(upto, place.seq, _standing_of(place).after)
+            upto = max(upto, place.seq, standing_of(place).after)
     return upto
 
 
 def _is_new(place: Place, decided: int) -> bool:
     untouched = place.standing is None and not _has_begun(place)
     return untouched and not place.run.merged_from and place.seq > decided
-
-
-def _line(places: list[Place]) -> list[Place]:
-    """In the order in which they stood, heartbeats behind messages (F-4).
-
-    A run that has begun stood in front of all that came after it, so it needs no rule of its own (R-5).
-    """
-    line = sorted(places, key=_line_key)
-    messages = [at for at, place in enumerate(line) if place.run.source is Source.MESSAGE]
-    last = messages[-1] if messages else -1
-    stepping_back = [p for p in line[: last + 1] if p.run.source is Source.HEARTBEAT]
-    staying = [p for p in line[: last + 1] if p.run.source is not Source.HEARTBEAT]
-    return [*staying, *stepping_back, *line[last + 1 :]]
-
-
-def _line_key(place: Place) -> tuple[bool, int, int, bool, int]:
-    standing = _standing_of(place)
-    heartbeat = place.run.source is Source.HEARTBEAT
-    return not _was_collected(place), standing.after, standing.turn, heartbeat, place.seq

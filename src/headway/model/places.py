@@ -126,6 +126,21 @@ class Holding(Value, frozen=True):
     """Whether there is still more after `seen`."""
 
 
+class Glimpse(Value, frozen=True):
+    """A session as it is stored, for who only looks (X-1)."""
+
+    places: tuple[Place, ...] = ()
+    """What is unfinished, in the order of their numbers: all of it, or the first of very many."""
+    running: tuple[RunId, ...] = ()
+    """Those of it that run, the longest first."""
+    options: QueueOptions | None = None
+    owner: int = 0
+    """The node that decides for it; 0: none."""
+    reserved_for: str = ""
+    """The machine whose nodes alone may take it, until `reserved_until` (W-2)."""
+    reserved_until: Instant | None = None
+
+
 class Delivery(Value, frozen=True):
     """Something to be said on a channel, kept until it was."""
 

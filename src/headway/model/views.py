@@ -204,16 +204,23 @@ class Why(Value, frozen=True):
     """False: too much waits to try it out; the place is the number that rank before it."""
     starts_in: Span | None = None
     """A guess from how long its agents' runs took lately."""
+    node: int | None = None
+    """The node that decides for its session, if it is another one: its place in line is known there."""
+    machine: str | None = None
+    """The machine that it waits for, if it is one (W-2)."""
 
     def __str__(self) -> str:
         if self.rule is None:
             return f"run {self.run_id} is {self.state}: nothing holds it"
-        text = _SENTENCES[self.rule].format(
+        untaken = self.rule is Rule.ELSEWHERE and self.node is None
+        text = (_UNTAKEN if untaken else _SENTENCES[self.rule]).format(
             by=self.by,
             lane=self.lane,
             agent=self.agent,
             session=self.session,
             until=instant_text(self.until) if self.until is not None else "later",
+            node=self.node,
+            machine=self.machine,
         )
         if self.place is not None:
             about = "" if self.exact else "about "
@@ -243,6 +250,8 @@ _SENTENCES: dict[Rule, str] = {
     Rule.LANE_FULL: "lane {lane} is full",
     Rule.DRAINING: "the node is draining: it starts nothing new",
     Rule.SUSPENDED: "the node cannot reach its store in time, so it starts nothing",
-    Rule.ELSEWHERE: "another node decides for session {session}, or one will as soon as it has room",
+    Rule.ADOPTION: "its worker may live on: machine {machine} can go on with it until {until}",
+    Rule.ELSEWHERE: "node {node} decides for session {session}, and has not started it yet",
     Rule.STARTING: "about to start",
 }
+_UNTAKEN = "no node that runs agent {agent} has taken session {session} yet: one does as soon as it has room"

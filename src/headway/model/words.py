@@ -125,6 +125,7 @@ class Rule(Word):
     LANE_FULL = "lane_full"
     DRAINING = "draining"
     SUSPENDED = "suspended"
+    ADOPTION = "adoption"
     ELSEWHERE = "elsewhere"
     STARTING = "starting"
 

@@ -7,11 +7,19 @@ from collections.abc import Callable, Sequence
 
 from headway.core.kernel import Kernel
 from headway.core.status import status_elsewhere, status_here
-from headway.core.why import explain, lane_views, queue_status, session_view, session_views
+from headway.core.why import (
+    explain,
+    explain_stored,
+    lane_views,
+    queue_status,
+    session_view,
+    session_views,
+)
 from headway.model.errors import NotFound
+from headway.model.places import Glimpse
 from headway.model.run import Route, RunId, SessionKey
 from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
-from headway.model.words import WAITING_STATES, Rule, State
+from headway.model.words import WAITING_STATES, State
 from headway.ports import Clock, RunPage, RunQuery, Store
 from headway.runtime.places import Places
 
@@ -104,15 +112,10 @@ class Reader:
         view = await self.find(run_id)
         if view.state not in WAITING_STATES or run_id in self._kernel.stage.runs:
             return Why(run_id, view.state)
-        run = view.run
-        return Why(
-            run_id,
-            view.state,
-            Rule.ELSEWHERE,
-            lane=run.lane,
-            agent=run.agent,
-            session=run.session,
-        )
+        glimpse = await self._store.glimpse(view.run.session) or Glimpse()
+        if run_id in glimpse.running:
+            return Why(run_id, State.RUNNING)
+        return explain_stored(self._kernel, view, glimpse, self._clock.now())
 
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         memory = await self._store.memory_of(session)

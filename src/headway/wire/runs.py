@@ -143,6 +143,10 @@ class WhyAnswer(Answer, frozen=True):
     place: Place | None
     exact: bool
     starts_in: ShownLength | None
+    node: int | None
+    """The node that decides for its session, if it is another one: its place in line is known there."""
+    machine: str | None
+    """The machine that it waits for, if it is one (W-2)."""
 
 
 def run_answer(view: RunView) -> RunAnswer:
@@ -214,6 +218,8 @@ def why_answer(why: Why) -> WhyAnswer:
         place=why.place,
         exact=why.exact,
         starts_in=maybe_length(why.starts_in),
+        node=why.node,
+        machine=why.machine,
     )
 
 

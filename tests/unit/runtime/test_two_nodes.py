@@ -104,6 +104,36 @@ def test_d7_n12_a_careful_run_behind_a_thousand_others_is_not_begun_twice() -> N
     _run(test)
 
 
+def test_x1_a_node_tells_why_a_run_waits_that_another_one_decides_for() -> None:
+    async def test(url: str) -> None:
+        owner, other = Headway(url, settings=QUICK), Headway(url, settings=QUICK)
+        begun, over = asyncio.Event(), asyncio.Event()
+
+        @owner.agent("a")
+        async def works(turn: Turn) -> str:
+            begun.set()
+            await over.wait()
+            return "ok"
+
+        other.remote_agent("a")
+        async with owner, other:
+            running = await owner.submit("a", "work", session="s")
+            await begun.wait()
+            waiting = [await owner.submit("a", "more", session="s") for _ in range(2)]
+            later = await owner.submit("a", "later", session="s", due="5h")
+            for handle in (*waiting, later):
+                here, there = await owner.why(handle.id), await other.why(handle.id)
+                same = [(why.rule, why.until, why.by, why.session) for why in (here, there)]
+                assert same[0] == same[1]
+                assert there.node == owner.engine.number
+            assert (await other.why(waiting[0].id)).by == running.id
+            assert (await other.why(running.id)).rule is None
+            await later.cancel()
+            over.set()
+
+    _run(test)
+
+
 def test_n20_what_a_newer_version_wrote_is_left_for_it() -> None:
     async def test(url: str) -> None:
         asking = Headway(url, settings=QUICK)

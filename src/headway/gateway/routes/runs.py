@@ -46,6 +46,8 @@ _WHY = {
     "place": 0,
     "exact": True,
     "startsIn": "12s",
+    "node": None,
+    "machine": None,
 }
 
 handlers = [

@@ -24,7 +24,7 @@ from headway.core.endings import FINAL_CUTS
 from headway.core.session import BLANK
 from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
-from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Stop
+from headway.model.places import Answer, Cancel, Clear, Delivery, Glimpse, Holding, Order, Stop
 from headway.model.run import (
     AgentName,
     JobId,
@@ -215,6 +215,9 @@ class MemoryStore:
 
     async def memory_of(self, session: SessionKey) -> SessionMemory | None:
         return self._memories.get(session)
+
+    async def glimpse(self, session: SessionKey) -> Glimpse | None:
+        return None
 
     async def record(self, actions: Sequence[Action]) -> Recorded:
         records = self._records

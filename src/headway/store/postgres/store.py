@@ -11,7 +11,17 @@ from headway.core.actions import Action, Finish, Release, Start, session_of
 from headway.model.errors import InvalidInput, StoreUnavailable
 from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
-from headway.model.places import Answer, Cancel, Clear, Delivery, Holding, Order, Place, Stop
+from headway.model.places import (
+    Answer,
+    Cancel,
+    Clear,
+    Delivery,
+    Glimpse,
+    Holding,
+    Order,
+    Place,
+    Stop,
+)
 from headway.model.run import (
     AgentName,
     JobId,
@@ -537,6 +547,24 @@ class PostgresStore:
     async def memory_of(self, session: SessionKey) -> SessionMemory | None:
         rows = await self._connections.call(self._sql["memory"], session)
         return _memory(rows[0]["memory"]) if rows else None
+
+    async def glimpse(self, session: SessionKey) -> Glimpse | None:
+        rows = await self._connections.call(self._sql["glimpse"], session)
+        if not rows:
+            return None
+        places = await self._connections.call(self._sql["places"], session, _MOST_PLACES)
+        held, _ = _holdings(places)
+        # One that this version cannot read is left out.
+        memory = held[0].memory if held else None
+        owner, host, until, running = rows[0]
+        return Glimpse(
+            held[0].places if held else (),
+            tuple(running),
+            None if memory is None else memory.options,
+            owner or 0,
+            host or "",
+            until,
+        )
 
     async def find(self, run_id: RunId) -> RunView | None:
         rows = await self._connections.call(f"{self._sql['view']} where r.id = $1", run_id)

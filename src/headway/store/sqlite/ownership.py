@@ -1,12 +1,12 @@
 """Nodes, and which of them decides for which session."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from headway.model.places import Holding, Order, Place
-from headway.model.run import AgentName, LaneName, SessionKey
+from headway.model.places import Glimpse, Holding, Order, Place
+from headway.model.run import AgentName, LaneName, RunId, SessionKey
 from headway.model.time import MINUTE, Instant, Span
 from headway.model.words import Cut
 from headway.ports import Claims, Hint, Peer, Renewal
@@ -192,6 +192,10 @@ class Asked(NamedTuple):
     memory: str | None
 
 
+_SessionRow: TypeAlias = tuple[int | None, str | None, Instant | None, int, int, str | None]
+"""Owner, the machine that it is reserved for, until when, epoch, last number, memory."""
+
+
 class _PlaceRow(msgspec.Struct, array_like=True, gc=False):
     session: SessionKey
     seq: int
@@ -283,6 +287,30 @@ def _holding(
         tuple(row.order() for row in orders),
         seen < asked.last_seq,
     )
+
+
+def glimpse(database: Database, session: SessionKey) -> Glimpse | None:
+    """What is in a session and who decides for it, all as of one moment."""
+    database.plain("BEGIN")
+    try:
+        row = database.row("glimpse", session)
+        if row is None:
+            return None
+        owner, host, until, epoch, last_seq, memory = cast(_SessionRow, row)
+        held = read_holdings(database, [Asked(session, epoch, 0, last_seq, memory)])
+        running = cast(list[tuple[str]], database.rows("running_in", session))
+        # One that this version cannot read is left out.
+        options = None if not held or held[0].memory is None else held[0].memory.options
+        return Glimpse(
+            held[0].places if held else (),
+            tuple(RunId(run_id) for (run_id,) in running),
+            options,
+            owner or 0,
+            host or "",
+            until,
+        )
+    finally:
+        database.plain("COMMIT")
 
 
 def news(

@@ -11,7 +11,7 @@ from headway.core.actions import Action
 from headway.model.errors import InvalidInput, StoreRefused, StoreUnavailable
 from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
-from headway.model.places import Answer, Delivery, Holding, Order
+from headway.model.places import Answer, Delivery, Glimpse, Holding, Order
 from headway.model.run import (
     AgentName,
     JobId,
@@ -384,6 +384,9 @@ class SqliteStore:
 
     async def memory_of(self, session: SessionKey) -> SessionMemory | None:
         return await self._read(lambda db: reading.memory_of(db, session))
+
+    async def glimpse(self, session: SessionKey) -> Glimpse | None:
+        return await self._read(lambda db: ownership.glimpse(db, session))
 
     async def find(self, run_id: RunId) -> RunView | None:
         return await self._read(lambda db: reading.find(db, run_id))

@@ -15,7 +15,7 @@ from headway.core.actions import Action
 from headway.model.errors import StoreUnavailable
 from headway.model.job import Advance, Ending, Job, JobRecord, Ticking
 from headway.model.outcome import Outcome
-from headway.model.places import Answer, Delivery, Holding, Order
+from headway.model.places import Answer, Delivery, Glimpse, Holding, Order
 from headway.model.run import (
     AgentName,
     JobId,
@@ -270,6 +270,9 @@ class FaultyStore:
 
     async def memory_of(self, session: SessionKey) -> SessionMemory | None:
         return await self._through("memory_of", lambda: self._store.memory_of(session))
+
+    async def glimpse(self, session: SessionKey) -> Glimpse | None:
+        return await self._through("glimpse", lambda: self._store.glimpse(session))
 
     async def find(self, run_id: RunId) -> RunView | None:
         return await self._through("find", lambda: self._store.find(run_id))

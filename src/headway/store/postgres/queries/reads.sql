@@ -12,6 +12,17 @@ select o.id, o.answer from headway.orders o where o.id = any ($1::text[]) and o.
 -- Index: sessions_pkey.
 select s.memory from headway.sessions s where s.key = $1;
 
+-- name: glimpse
+-- Indexes: sessions_pkey, attempts_pkey.
+select s.owner, s.reserved_for, s.reserved_until, array(
+    select a.run from headway.attempts a where a.session = s.key order by a.started_at, a.run
+) as running
+from headway.sessions s where s.key = $1;
+
+-- name: places
+-- Indexes: those of the function.
+select * from headway.holdings_v1(array[$1::text], array[-1::bigint], $2);
+
 -- name: view
 -- The columns of a run as readers see it; what follows says which runs.
 -- Indexes: endings_pkey, queue_run and attempts_pkey, by the run.

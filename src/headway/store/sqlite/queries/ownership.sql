@@ -299,3 +299,15 @@ DELETE FROM slot_wants WHERE lane = ? AND node = ?;
 -- name: wanting
 -- Index: slot_wants (lane, node).
 SELECT node FROM slot_wants WHERE lane = ? AND node <> ?;
+
+-- name: glimpse
+-- Index: the primary key of sessions.
+SELECT owner, reserved_for, reserved_until, epoch, last_seq, memory FROM sessions WHERE key = ?;
+
+-- name: running_in
+-- Index: attempts_slot; the primary key of runs.
+SELECT runs.id
+FROM attempts
+JOIN runs ON runs.number = attempts.number
+WHERE attempts.session = ?
+ORDER BY attempts.started_at, attempts.number;
