@@ -32,7 +32,7 @@ Options: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One way to drain, and how often it is measured: the quick ones more often, as chance counts more there."""
+    """One way to drain, and how often it is measured: more often where chance counts more."""
 
     key: str
     label: str
@@ -133,6 +133,7 @@ def _contenders(width: int, analysed: bool, seconds: float) -> Sequence[Contende
             "procrastinate_lock",
             "Procrastinate, lock = session",
             "procrastinate",
+            ROUNDS,
             sessions=SESSIONS,
             seconds=seconds,
         ),
@@ -185,5 +186,5 @@ def _notes(about: str, jobs: int, seconds: float) -> Sequence[str]:
         f"Who is not done after {seconds:.0f} s is stopped, and judged by the jobs that were done.",
         f"PgQueuer takes no limit below twice its batch: with {NARROW} at once its batch is {NARROW // 2}.",
         f"DBOS is polled every {POLLING_S * 1000:.0f} ms; by default it would be once a second.",
-        f"Medians of {ROUNDS} rounds for Headway and PgQueuer. With {versions}.",
+        f"Medians of {ROUNDS} rounds for Headway, PgQueuer, and Procrastinate with locks. With {versions}.",
     )
