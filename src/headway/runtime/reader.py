@@ -70,7 +70,7 @@ class Reader:
         if here is not None:
             return here
         running, waiting = await self._unfinished(key)
-        return status_elsewhere(running, waiting, now)
+        return status_elsewhere(self._kernel, running, waiting, await self._glimpse(key), now)
 
     async def position(self, run_id: RunId) -> int | None:
         return await self._places.of(run_id)
@@ -81,6 +81,9 @@ class Reader:
             return [], []
         found = {state: await self._all(key, state) for state in _UNFINISHED}
         return found[State.RUNNING], found[State.QUEUED] + found[State.PENDING]
+
+    async def _glimpse(self, key: SessionKey) -> Glimpse:
+        return await self._store.glimpse(key) or Glimpse()
 
     async def _all(self, key: SessionKey, state: State) -> list[RunView]:
         query = RunQuery(session=key, state=state, limit=_MOST_READ)
@@ -112,7 +115,7 @@ class Reader:
         view = await self.find(run_id)
         if view.state not in WAITING_STATES or run_id in self._kernel.stage.runs:
             return Why(run_id, view.state)
-        glimpse = await self._store.glimpse(view.run.session) or Glimpse()
+        glimpse = await self._glimpse(view.run.session)
         if run_id in glimpse.running:
             return Why(run_id, State.RUNNING)
         return explain_stored(self._kernel, view, glimpse, self._clock.now())

@@ -1,7 +1,10 @@
 """`/status` in a chat: what runs, what waits, and why."""
 
+import msgspec
+
 from headway.core.status import MOST_LINES, status_elsewhere, status_here, status_text
-from headway.model.run import Route, SessionKey
+from headway.model.places import Glimpse, Place
+from headway.model.run import Route, RunId, SessionKey
 from headway.model.time import MINUTE, SECOND
 from headway.model.views import RunView
 from headway.model.words import State
@@ -55,8 +58,11 @@ def test_a_session_of_another_node_is_told_by_the_store() -> None:
     hand.submit("one", session="s", text="tidy up")
     run = hand.runs["one"]
     running = RunView(run, State.RUNNING, 1, started_at=hand.now)
-    waiting = RunView(run, State.QUEUED)
-    assert status_elsewhere([running], [waiting], hand.now + 5 * SECOND) == (
+    more = msgspec.structs.replace(run, id=RunId("two"), text="and dust")
+    waiting = RunView(more, State.QUEUED)
+    glimpse = Glimpse((Place(run, 1), Place(more, 2)), (run.id,), owner=7)
+    shown = status_elsewhere(hand.kernel, [running], [waiting], glimpse, hand.now + 5 * SECOND)
+    assert shown == (
         "running for 5s: “tidy up” (run one)\n"
-        "waiting: “tidy up” (run one): another node decides for it"
+        "waiting: “and dust” (run two): session s is busy with run one"
     )
