@@ -70,6 +70,12 @@ class AdoptionContract(Suite):
         assert [(place.run, place.host) for place in holding.places] == [(run, HERE)]
 
     @over_the_nodes
+    async def test_w2_anybody_sees_on_which_machine_a_node_runs(self, cluster: Cluster) -> None:
+        a, b, other = await _machines(cluster)
+        hosts = {view.id: view.host for view in await other.store.nodes()}
+        assert hosts == {a.node: HERE, b.node: HERE, other.node: THERE}
+
+    @over_the_nodes
     async def test_x1_anybody_sees_for_whom_a_session_is_reserved(self, cluster: Cluster) -> None:
         a, _, other = await _machines(cluster)
         run = await _outlive(a)

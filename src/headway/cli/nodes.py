@@ -76,11 +76,12 @@ def nodes_table(page: "NodePage") -> str:
 
     if not page.nodes:
         return "no nodes"
-    head = ("node", "name", "state", "since", "sessions", "running")
+    head = ("node", "name", "machine", "state", "since", "sessions", "running")
     rows = [
         (
             str(node.node),
             node.name,
+            node.host,
             node.state,
             node.since,
             str(node.sessions),

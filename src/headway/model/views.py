@@ -166,6 +166,8 @@ class NodeView(Value, frozen=True):
     """Empty while it lives; else how it ended: `retired` or `dead`."""
     sessions: int = 0
     running: int = 0
+    host: str = ""
+    """The machine that it runs on."""
 
 
 class StoreStatus(Value, frozen=True):

@@ -33,6 +33,7 @@ class NodeAnswer(Answer, frozen=True, kw_only=True):
     lease: ShownLength
     sessions: Annotated[Number, Meta(description="How many sessions it decides for.")]
     running: Annotated[Number, Meta(description="How many runs it has begun and not finished.")]
+    host: Annotated[str, Meta(description="The machine that it runs on.")]
 
 
 class NodePage(Answer, frozen=True, kw_only=True):
@@ -51,4 +52,5 @@ def node_answer(node: NodeView) -> NodeAnswer:
         lease=span_text(node.lease),
         sessions=node.sessions,
         running=node.running,
+        host=node.host,
     )

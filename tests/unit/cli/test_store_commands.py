@@ -185,8 +185,11 @@ class TestNodes:
             alive = json.loads(headway("nodes", "--store", store, "--json").stdout)["nodes"]
             assert [(node["name"], node["state"]) for node in alive] == [("red", "alive")]
             lines = headway("nodes", "--store", store).stdout.splitlines()
-            assert lines[0].split() == ["node", "name", "state", "since", "sessions", "running"]
-            assert lines[1].split()[1:3] == ["red", "alive"]
+            head = ["node", "name", "machine", "state", "since", "sessions", "running"]
+            assert lines[0].split() == head
+            machine = alive[0]["host"]
+            assert machine, "one that nobody named has the name of the system"
+            assert lines[1].split()[1:4] == ["red", machine, "alive"]
             worker.popen.send_signal(signal.SIGTERM)
             assert worker.popen.wait(TIMEOUT_S) == 0, worker.lines
         assert headway("nodes", "--store", store).stdout == "no nodes\n"

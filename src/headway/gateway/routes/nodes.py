@@ -21,6 +21,7 @@ handlers = [
                     "lease": "30s",
                     "sessions": 12,
                     "running": 4,
+                    "host": "worker-1",
                 }
             ],
             "cursor": None,

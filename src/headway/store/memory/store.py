@@ -292,7 +292,7 @@ class MemoryStore:
     # One node, which owns everything as soon as it is asked for.
 
     async def enlist(self, name: str, lease: Span, host: str = "") -> int:
-        self._node = NodeView(self._node.id + 1, name, self._clock.now(), 0, lease)
+        self._node = NodeView(self._node.id + 1, name, self._clock.now(), 0, lease, host=host)
         return self._node.id
 
     async def renew(self) -> Renewal:

@@ -125,7 +125,7 @@ def memory_of(database: Database, session: SessionKey) -> SessionMemory | None:
 
 
 def nodes(database: Database) -> tuple[NodeView, ...]:
-    rows = cast(list[tuple[int, str, int, int, int, str, int, int]], database.rows("nodes"))
+    rows = cast(list[tuple[int, str, int, int, int, str, int, int, str]], database.rows("nodes"))
     return tuple(NodeView(*row) for row in rows)
 
 

@@ -67,7 +67,14 @@ STATS = StatsAnswer(
     lease_left=None,
 )
 NODE = NodeAnswer(
-    node=3, name="web-1", state="alive", since=AT, lease="30s", sessions=12, running=4
+    node=3,
+    name="web-1",
+    state="alive",
+    since=AT,
+    lease="30s",
+    sessions=12,
+    running=4,
+    host="one",
 )
 BOARD = Board(
     NOW,

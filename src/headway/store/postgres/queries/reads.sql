@@ -37,7 +37,7 @@ left join headway.attempts a on a.session = q.session and a.run = q.run
 -- name: nodes
 -- Counts what each node has by reading all sessions once.
 select n.id, n.name, n.started_at, n.counter, n.lease, n.ended,
-       coalesce(s.count, 0) as sessions, coalesce(a.count, 0) as running
+       coalesce(s.count, 0) as sessions, coalesce(a.count, 0) as running, n.host
 from headway.nodes n
 left join (
     select s.owner, count(*) as count from headway.sessions s where s.owner is not null group by s.owner

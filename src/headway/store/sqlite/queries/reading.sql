@@ -29,7 +29,8 @@ SELECT memory FROM sessions WHERE key = ?;
 SELECT
     id, name, started_at, counter, lease, ended,
     (SELECT count(*) FROM sessions WHERE sessions.owner = nodes.id),
-    (SELECT count(*) FROM attempts WHERE attempts.node = nodes.id)
+    (SELECT count(*) FROM attempts WHERE attempts.node = nodes.id),
+    host
 FROM nodes
 ORDER BY id;
 
