@@ -82,7 +82,7 @@ class AdoptionContract(Suite):
         await other.bury(a)
         glimpse = await other.store.glimpse(SESSION)
         assert glimpse is not None
-        assert [place.run for place in glimpse.places] == [run]
+        assert [place.run for place in glimpse.holding.places] == [run]
         ends_at = cluster.clock.now() + self.settings.adoption_grace
         seen = glimpse.owner, glimpse.reserved_for, glimpse.reserved_until, glimpse.running
         assert seen == (0, HERE, ends_at, ())

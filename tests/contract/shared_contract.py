@@ -630,16 +630,17 @@ class SharedStoreContract(Suite):
         )
         glimpse = await b.store.glimpse(first.session)
         assert glimpse is not None
-        assert [place.run for place in glimpse.places] == [first, second]
-        assert glimpse.places[1].standing == standing
+        places = glimpse.holding.places
+        assert [place.run for place in places] == [first, second]
+        assert places[1].standing == standing
         assert glimpse.running == (first.id,)
-        assert (glimpse.options, glimpse.owner) == (MEMORY.options, a.node)
+        assert (glimpse.holding.memory, glimpse.owner) == (MEMORY, a.node)
         assert (glimpse.reserved_for, glimpse.reserved_until) == ("", None)
         assert (await a.news("s", 0)).places != (), "it is still a's"
         await a.store.retire()
         left = await b.store.glimpse(first.session)
         assert left is not None
-        assert (left.owner, left.running, len(left.places)) == (0, (), 2)
+        assert (left.owner, left.running, len(left.holding.places)) == (0, (), 2)
         assert await b.store.glimpse(SessionKey("nobody's")) is None
 
     @over_the_nodes

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from headway.core.elsewhere import SessionElsewhere
 from headway.core.kernel import Kernel
-from headway.core.why import explain, explain_stored
-from headway.model.places import Glimpse
+from headway.core.why import explain
 from headway.model.run import Run, SessionKey
 from headway.model.time import SECOND, Instant, Span, span_text
 from headway.model.value import Value
@@ -45,18 +45,14 @@ def status_here(kernel: Kernel, key: SessionKey, now: Instant) -> str | None:
 
 
 def status_elsewhere(
-    kernel: Kernel,
     running: Sequence[RunView],
     waiting: Sequence[RunView],
-    glimpse: Glimpse,
+    elsewhere: SessionElsewhere,
     now: Instant,
 ) -> str:
     """The status of a session that another node decides for, as far as the store tells."""
     going = [Going(view.run, now - (view.started_at or now)) for view in running]
-    held = [
-        Held(view.run, str(explain_stored(kernel, view, glimpse, now)))
-        for view in waiting[:MOST_LINES]
-    ]
+    held = [Held(view.run, str(elsewhere.why(view))) for view in waiting[:MOST_LINES]]
     return status_text(going, held, len(waiting) - len(held))
 
 

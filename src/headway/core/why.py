@@ -1,24 +1,19 @@
 """Why is it waiting? (X-1) Reads the kernel and changes nothing that a later decision would see."""
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 from headway.core import forecast
 from headway.core.kernel import Kernel
-from headway.core.line import line_of, standing_of
 from headway.core.live import LiveRun
 from headway.core.session import SessionQueue
-from headway.model.places import Glimpse, Place
-from headway.model.run import Route, Run, RunId, SessionKey, SessionMemory
+from headway.model.run import Route, RunId, SessionKey, SessionMemory
 from headway.model.time import Instant, Span, span_text
-from headway.model.views import LaneView, RunView, SessionView, Why
+from headway.model.views import LaneView, SessionView, Why
 from headway.model.words import Rule, State
 
 _SESSION_RULES = frozenset({Rule.SESSION_BUSY, Rule.SESSION_THROTTLED})
-_TIMED = frozenset({Rule.NOT_DUE, Rule.DEBOUNCE, Rule.RETRY})
-_OUTSIDE = frozenset({Rule.NOT_DUE, Rule.DEBOUNCE})
 
-_Held: TypeAlias = tuple[Rule, Instant | None, RunId | None]
+Held: TypeAlias = tuple[Rule, Instant | None, RunId | None]
 """A rule, until when it holds, and the run that is in the way."""
 
 
@@ -61,59 +56,7 @@ def _place(kernel: Kernel, live: LiveRun) -> tuple[int | None, bool, Span | None
     return seen.place, True, max(0, seen.starts_at - kernel.stage.now)
 
 
-def explain_stored(kernel: Kernel, view: RunView, glimpse: Glimpse, now: Instant) -> Why:
-    """The same of a run that another node decides for, or none yet, as far as what is stored tells it.
-
-    What its session says is stored, and when it is due. What lanes and limits say, its node alone knows.
-    """
-    run = view.run
-    width = kernel.queue_settings(glimpse.options, run.route, run.queue).max_concurrent
-    rule, until, by = _stored_rule(run, glimpse, width, now)
-    return Why(
-        run.id,
-        view.state,
-        rule,
-        until,
-        by,
-        run.lane,
-        run.agent,
-        run.session,
-        node=glimpse.owner or None,
-        machine=glimpse.reserved_for if rule is Rule.ADOPTION else None,
-    )
-
-
-def _stored_rule(run: Run, glimpse: Glimpse, width: int, now: Instant) -> _Held:
-    """As `holding_rule`, in the same order."""
-    elsewhere = Rule.ELSEWHERE, None, None
-    running = glimpse.running
-    place = next((place for place in glimpse.places if place.run.id == run.id), None)
-    if place is None:
-        return elsewhere
-    standing = standing_of(place)
-    if standing.held is Rule.STEERED:
-        return Rule.STEERED, None, running[0] if running else None
-    if standing.held in _TIMED and standing.until is not None and standing.until > now:
-        return standing.held, standing.until, None
-    if run.due_at is not None and run.due_at > now:
-        return Rule.NOT_DUE, run.due_at, None
-    if glimpse.reserved_until is not None and glimpse.reserved_until > now:
-        return Rule.ADOPTION, glimpse.reserved_until, None
-    head = line_of(place for place in glimpse.places if _is_in_line(place, running))[0]
-    if head is not place:
-        return Rule.SESSION_ORDER, None, head.run.id
-    if standing.collect and standing.quiet_until > now:
-        return Rule.COLLECTING, standing.quiet_until, None
-    if len(running) >= width:
-        return Rule.SESSION_BUSY, None, running[0]
-    return elsewhere
-
-
-def _is_in_line(place: Place, running: Sequence[RunId]) -> bool:
-    return place.run.id not in running and standing_of(place).held not in _OUTSIDE
-
-
-def holding_rule(kernel: Kernel, live: LiveRun) -> _Held:
+def holding_rule(kernel: Kernel, live: LiveRun) -> Held:
     """The one rule to lift before this run could start, in the order in which they are asked."""
     stage = kernel.stage
     session = live.session

@@ -129,11 +129,10 @@ class Holding(Value, frozen=True):
 class Glimpse(Value, frozen=True):
     """A session as it is stored, for who only looks (X-1)."""
 
-    places: tuple[Place, ...] = ()
-    """What is unfinished, in the order of their numbers: all of it, or the first of very many."""
+    holding: Holding
+    """What is unfinished in it: all, or the first of very many."""
     running: tuple[RunId, ...] = ()
     """Those of it that run, the longest first."""
-    options: QueueOptions | None = None
     owner: int = 0
     """The node that decides for it; 0: none."""
     reserved_for: str = ""

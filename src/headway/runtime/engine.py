@@ -431,7 +431,7 @@ class Engine:
         return await self._reader.state(run_id)
 
     async def why(self, run_id: RunId) -> Why:
-        return await self._reader.why(run_id)
+        return await self._reader.why(run_id, self._membership.number)
 
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         return await self._reader.queue_status(session, route)

@@ -5,18 +5,17 @@ What this node decides about is told by its kernel, everything else by the store
 
 from collections.abc import Callable, Sequence
 
+from headway.core.elsewhere import SessionElsewhere
 from headway.core.kernel import Kernel
 from headway.core.status import status_elsewhere, status_here
 from headway.core.why import (
     explain,
-    explain_stored,
     lane_views,
     queue_status,
     session_view,
     session_views,
 )
 from headway.model.errors import NotFound
-from headway.model.places import Glimpse
 from headway.model.run import Route, RunId, SessionKey
 from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
 from headway.model.words import WAITING_STATES, State
@@ -70,7 +69,7 @@ class Reader:
         if here is not None:
             return here
         running, waiting = await self._unfinished(key)
-        return status_elsewhere(self._kernel, running, waiting, await self._glimpse(key), now)
+        return status_elsewhere(running, waiting, await self._elsewhere(key), now)
 
     async def position(self, run_id: RunId) -> int | None:
         return await self._places.of(run_id)
@@ -82,8 +81,9 @@ class Reader:
         found = {state: await self._all(key, state) for state in _UNFINISHED}
         return found[State.RUNNING], found[State.QUEUED] + found[State.PENDING]
 
-    async def _glimpse(self, key: SessionKey) -> Glimpse:
-        return await self._store.glimpse(key) or Glimpse()
+    async def _elsewhere(self, key: SessionKey) -> SessionElsewhere:
+        glimpse = await self._store.glimpse(key)
+        return SessionElsewhere(self._kernel.stage.settings, glimpse, self._clock.now())
 
     async def _all(self, key: SessionKey, state: State) -> list[RunView]:
         query = RunQuery(session=key, state=state, limit=_MOST_READ)
@@ -105,8 +105,8 @@ class Reader:
         live = self._kernel.stage.runs.get(run_id)
         return live.state if live is not None else (await self.find(run_id)).state
 
-    async def why(self, run_id: RunId) -> Why:
-        """Why a run waits, as of this instant: what is due by now happens first."""
+    async def why(self, run_id: RunId, number: int) -> Why:
+        """Why a run waits, as of this instant: what is due by now happens first. `number` is this node's."""
         self._kernel.time_passed(self._clock.now())
         self._wake()
         why = explain(self._kernel, run_id)
@@ -115,10 +115,11 @@ class Reader:
         view = await self.find(run_id)
         if view.state not in WAITING_STATES or run_id in self._kernel.stage.runs:
             return Why(run_id, view.state)
-        glimpse = await self._glimpse(view.run.session)
-        if run_id in glimpse.running:
+        elsewhere = await self._elsewhere(view.run.session)
+        if elsewhere.runs(run_id):
             return Why(run_id, State.RUNNING)
-        return explain_stored(self._kernel, view, glimpse, self._clock.now())
+        # It may have come here meanwhile.
+        return explain(self._kernel, run_id) or elsewhere.why(view, number)
 
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         memory = await self._store.memory_of(session)

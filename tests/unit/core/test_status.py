@@ -2,9 +2,11 @@
 
 import msgspec
 
+from headway.core.elsewhere import SessionElsewhere
 from headway.core.status import MOST_LINES, status_elsewhere, status_here, status_text
-from headway.model.places import Glimpse, Place
+from headway.model.places import Glimpse, Holding, Place
 from headway.model.run import Route, RunId, SessionKey
+from headway.model.settings import Settings
 from headway.model.time import MINUTE, SECOND
 from headway.model.views import RunView
 from headway.model.words import State
@@ -60,8 +62,9 @@ def test_a_session_of_another_node_is_told_by_the_store() -> None:
     running = RunView(run, State.RUNNING, 1, started_at=hand.now)
     more = msgspec.structs.replace(run, id=RunId("two"), text="and dust")
     waiting = RunView(more, State.QUEUED)
-    glimpse = Glimpse((Place(run, 1), Place(more, 2)), (run.id,), owner=7)
-    shown = status_elsewhere(hand.kernel, [running], [waiting], glimpse, hand.now + 5 * SECOND)
+    holding = Holding(S, 1, 2, places=(Place(run, 1), Place(more, 2)))
+    elsewhere = SessionElsewhere(Settings(), Glimpse(holding, (run.id,), owner=7), hand.now)
+    shown = status_elsewhere([running], [waiting], elsewhere, hand.now + 5 * SECOND)
     assert shown == (
         "running for 5s: “tidy up” (run one)\n"
         "waiting: “and dust” (run two): session s is busy with run one"

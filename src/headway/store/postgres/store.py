@@ -101,6 +101,8 @@ _EXACT = 10_000
 _PART = 8
 _MOST_URGENT = 100
 _MOST_PLACES = 1_000
+_MOST_SEEN = 100
+"""So many runs of a session are read for who only looks: their texts may be long."""
 _LONG = 10.0
 """Seconds that rare calls over much data may take: a takeover, a list, forgetting."""
 _LEFT_ALONE_FOR = 5 * MINUTE
@@ -552,15 +554,12 @@ class PostgresStore:
         rows = await self._connections.call(self._sql["glimpse"], session)
         if not rows:
             return None
-        places = await self._connections.call(self._sql["places"], session, _MOST_PLACES)
+        places = await self._connections.call(self._sql["places"], session, _MOST_SEEN)
         held, _ = _holdings(places)
-        # One that this version cannot read is left out.
-        memory = held[0].memory if held else None
         owner, host, until, running = rows[0]
         return Glimpse(
-            held[0].places if held else (),
+            held[0] if held else Holding(session, 0, 0),
             tuple(running),
-            None if memory is None else memory.options,
             owner or 0,
             host or "",
             until,

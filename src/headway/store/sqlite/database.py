@@ -1,7 +1,8 @@
 """A connection to the file, and what its errors mean."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
@@ -145,6 +146,19 @@ class Database:
     def rollback(self) -> None:
         if self._connection.in_transaction:
             self._execute("ROLLBACK")
+
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """What is read meanwhile is all as of one moment."""
+        if self._connection.in_transaction:
+            # A store without a file reads where it writes.
+            yield
+            return
+        self._execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.rollback()
 
     def save(self) -> None:
         self._execute("SAVEPOINT request")

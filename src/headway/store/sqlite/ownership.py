@@ -291,26 +291,20 @@ def _holding(
 
 def glimpse(database: Database, session: SessionKey) -> Glimpse | None:
     """What is in a session and who decides for it, all as of one moment."""
-    database.plain("BEGIN")
-    try:
+    with database.one_moment():
         row = database.row("glimpse", session)
         if row is None:
             return None
         owner, host, until, epoch, last_seq, memory = cast(_SessionRow, row)
         held = read_holdings(database, [Asked(session, epoch, 0, last_seq, memory)])
         running = cast(list[tuple[str]], database.rows("running_in", session))
-        # One that this version cannot read is left out.
-        options = None if not held or held[0].memory is None else held[0].memory.options
         return Glimpse(
-            held[0].places if held else (),
+            held[0] if held else Holding(session, epoch, last_seq),
             tuple(RunId(run_id) for (run_id,) in running),
-            options,
             owner or 0,
             host or "",
             until,
         )
-    finally:
-        database.plain("COMMIT")
 
 
 def news(
@@ -319,8 +313,7 @@ def news(
     """What came into sessions of this node after what it has seen, all as of one moment."""
     if not node_id:
         return []
-    database.plain("BEGIN")
-    try:
+    with database.one_moment():
         found = database.read("with_news", list(seen.items()), after=(node_id,))
         if complete:
             found += [row for row in database.rows("owned", node_id) if row[0] not in seen]
@@ -330,8 +323,6 @@ def news(
             for key, epoch, last_seq, memory, after in rows
         ]
         return read_holdings(database, asked) if asked else []
-    finally:
-        database.rollback()
 
 
 def hold_slots(database: Database, node: Node, lane: LaneName, limit: int, count: int) -> int:
