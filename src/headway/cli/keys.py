@@ -3,8 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 
 def has_keyboard() -> bool:
@@ -13,22 +13,7 @@ def has_keyboard() -> bool:
         import termios  # noqa: F401
     except ImportError:
         return False
-    if not sys.stdin.isatty():
-        return False
-    try:
-        os.close(_opened_again())
-    except OSError:
-        return False
-    return True
-
-
-def _opened_again() -> int:
-    """The terminal, opened for this alone.
-
-    A loop reads from what never blocks, and standard input is mostly one with standard output: that would be cut
-    off in the middle whenever the terminal is slow, and the shell would be left so.
-    """
-    return os.open(os.ttyname(sys.stdin.fileno()), os.O_RDONLY | os.O_NOCTTY)
+    return sys.stdin.isatty()
 
 
 @asynccontextmanager
@@ -41,27 +26,51 @@ async def keyboard(*, signals: bool = True) -> AsyncIterator["asyncio.Queue[str]
     import termios
     import tty
 
-    descriptor = _opened_again()
-    before = termios.tcgetattr(descriptor)
     typed: asyncio.Queue[str] = asyncio.Queue()
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def read() -> None:
-        text = decoder.decode(os.read(descriptor, 4096))
-        if text:
-            typed.put_nowait(text)
-
     loop = asyncio.get_running_loop()
-    # At once, so that what was typed before is not thrown away.
-    tty.setcbreak(descriptor, termios.TCSANOW)
-    if not signals:
-        modes = termios.tcgetattr(descriptor)
-        modes[3] &= ~termios.ISIG
-        termios.tcsetattr(descriptor, termios.TCSANOW, modes)
-    loop.add_reader(descriptor, read)
+    with _opened_again() as descriptor:
+
+        def read() -> None:
+            text = decoder.decode(os.read(descriptor, 4096))
+            if text:
+                typed.put_nowait(text)
+
+        before = termios.tcgetattr(descriptor)
+        # At once, so that what was typed before is not thrown away.
+        tty.setcbreak(descriptor, termios.TCSANOW)
+        if not signals:
+            modes = termios.tcgetattr(descriptor)
+            modes[3] &= ~termios.ISIG
+            termios.tcsetattr(descriptor, termios.TCSANOW, modes)
+        loop.add_reader(descriptor, read)
+        try:
+            yield typed
+        finally:
+            loop.remove_reader(descriptor)
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _opened_again() -> Iterator[int]:
+    """The terminal, opened for this alone.
+
+    A loop reads from what never blocks, and standard input is mostly one with standard output: that would be cut
+    off in the middle whenever the terminal is slow, and the shell would be left so.
+    """
+    descriptor = sys.stdin.fileno()
+    for name in (os.ttyname, lambda _: os.ctermid()):
+        try:
+            opened = os.open(name(descriptor), os.O_RDONLY | os.O_NOCTTY)
+        except OSError:
+            # It belongs to somebody else, as after `su`, or has no name in this container.
+            continue
+        try:
+            yield opened
+        finally:
+            os.close(opened)
+        return
     try:
-        yield typed
+        yield descriptor
     finally:
-        loop.remove_reader(descriptor)
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-        os.close(descriptor)
+        os.set_blocking(descriptor, True)

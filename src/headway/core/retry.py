@@ -1,10 +1,12 @@
 """When a failed attempt is tried again (C-9). One rule for every source."""
 
-from headway.model.time import SECOND, Span
+from headway.model.time import MINUTE, SECOND, Span
 
 FIRST_DELAY: Span = 2 * SECOND
 LONGEST_DELAY: Span = 30 * SECOND
 JITTER = 0.25
+HELD_FOR: Span = MINUTE
+"""While one node tries a delivery, no other does, for so long: longer than any wait between two tries."""
 
 
 def delay(retry: int, jitter: float) -> Span:

@@ -6,12 +6,13 @@ attempt that counts no longer never gets anything in here (X-4).
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from headway.calls import call
 from headway.model.places import Delivery
 from headway.model.run import Route
-from headway.model.time import SECOND, Instant
+from headway.model.time import SECOND, Instant, Span
 from headway.ports import Channel, Clock, Store
 from headway.runtime.herald import Herald
 from headway.runtime.replies import describe, is_own_cancel
@@ -34,6 +35,8 @@ class Courier:
         self._rounds: dict[str, Round] = {}
         """One for each channel that was looked at. Each goes on by itself: a slow channel holds up no other."""
         self._woken = asyncio.Event()
+        self._rested = asyncio.Event()
+        """Whether some round may have come to rest."""
         self._looks: set[Instant] = set()
         """When something may be due."""
 
@@ -74,6 +77,21 @@ class Courier:
                         group.create_task(self._rounds[name].run())
                     self._rounds[name].wake()
 
+    async def finish(self, within: Span) -> None:
+        """Deliver what is due, and take no more. What is not delivered by then waits for whoever comes next."""
+        self.look()
+        await asyncio.sleep(0)
+        rounds = tuple(self._rounds.values())
+        for each in rounds:
+            each.wake()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within / SECOND):
+                while not all(each.at_rest for each in rounds):
+                    self._rested.clear()
+                    await self._rested.wait()
+        for each in rounds:
+            await each.close()
+
     def _new_round(self, name: str, channel: Channel | Sends) -> Round:
         return Round(
             name,
@@ -83,6 +101,7 @@ class Courier:
             send=self._send,
             receiver=_receiver(channel),
             look_at=self._look_at,
+            rested=self._rested.set,
         )
 
     def _look_at(self, at: Instant) -> None:

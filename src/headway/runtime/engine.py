@@ -33,6 +33,7 @@ from headway.runtime.replies import describe
 from headway.runtime.services import Services
 from headway.turn import Runner, current_turn
 
+_LAST_LETTERS = 5 * SECOND
 _LEFT = Outcome(State.CANCELLED, Reason.DRAINING, error="left in the store for the next start")
 
 
@@ -196,6 +197,7 @@ class Engine:
         if self._scribe.running:
             await self.drain(grace)
             await self._scribe.stop()
+            await self._parts.courier.finish(self._last_letters_within(grace))
             await self._services.end()
             await self._leave()
         if self._loop is not None:
@@ -203,6 +205,10 @@ class Engine:
             await self._store.close()
             if self._closed is not None and not self._closed.done():
                 self._closed.set_result(None)
+
+    def _last_letters_within(self, grace: Span | None) -> Span:
+        """Replies of turns that have just ended shall not wait for the next start; but who waits is in a hurry."""
+        return min(_LAST_LETTERS, self.settings.drain_grace if grace is None else grace)
 
     async def _leave(self) -> None:
         """What waits is free for others and the next start. If the store cannot be told, the lease tells it."""

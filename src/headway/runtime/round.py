@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from headway.core.retry import LONGEST_DELAY, delay
+from headway.core.retry import HELD_FOR, LONGEST_DELAY, delay
 from headway.model.errors import Permanent, Unavailable
 from headway.model.places import Delivery
 from headway.model.run import Route
@@ -21,8 +21,6 @@ from headway.ports import Clock, Store
 from headway.runtime.herald import Herald
 from headway.runtime.replies import describe, is_own_cancel
 
-HELD_FOR = MINUTE
-"""While one node tries a delivery, no other does, for so long."""
 SEND_WITHIN: Span = HELD_FOR // 3
 
 _AT_HAND = 20
@@ -105,6 +103,7 @@ class Round:
         send: Callable[[Delivery], Awaitable[None]],
         receiver: Callable[[Route], str] | None,
         look_at: Callable[[Instant], None],
+        rested: Callable[[], None],
     ) -> None:
         self._name = name
         self._store = store
@@ -113,6 +112,7 @@ class Round:
         self._send = send
         self._receiver = receiver
         self._look_at = look_at
+        self._rested = rested
         self._most = _AT_HAND if receiver is None else _AT_HAND_OF_MANY
         self._doors: dict[str, _Door] = {}
         self._woken = asyncio.Event()
@@ -120,9 +120,31 @@ class Round:
         """Whether the store had more than there was room for."""
         self.at_hand = 0
         """How many deliveries this holds."""
+        self._asleep = False
+        self._closed = False
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is on its way, and nothing more is due."""
+        return self._asleep and not self.at_hand
 
     def wake(self) -> None:
+        self._asleep = False
         self._woken.set()
+
+    async def close(self) -> None:
+        """Begin nothing more: what is at hand and not on its way goes back, for whoever comes next."""
+        self._closed = True
+        now = self._clock.now()
+        for door in self._doors.values():
+            if door.running and self._receiver is None:
+                # It must not overtake what is on its way: both are due again when their time is over.
+                door.waiting.clear()
+                continue
+            rest, door.waiting = door.waiting, deque()
+            for taken in rest:
+                await self._settle(_untried(taken.delivery), now, taken.delivery.error)
+                self.at_hand -= 1
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -136,15 +158,18 @@ class Round:
     async def _waken(self) -> None:
         """Until there is something to do: at the latest when a receiver would try the patience of others."""
         crowded = self._receiver is not None and any(door.waiting for door in self._doors.values())
+        self._asleep = not self._woken.is_set()
+        self._rested()
         try:
             async with asyncio.timeout(_PATIENCE / SECOND if crowded else None):
                 await self._woken.wait()
         except TimeoutError:
             pass
+        self._asleep = False
         self._woken.clear()
 
     async def _fill(self, group: asyncio.TaskGroup) -> None:
-        while True:
+        while not self._closed:
             await self._make_room()
             room = self._most - self.at_hand
             if room <= 0:
@@ -203,6 +228,8 @@ class Round:
         self._forget(door)
         if self._more:
             self._refill()
+        elif not self.at_hand:
+            self._rested()
 
     def _refill(self) -> None:
         """There is more in the store. It is asked for many at once, or for few a moment later."""
@@ -264,9 +291,7 @@ class Round:
         # On a grid, so that a thousand letters are looked for a few times, not a thousand times.
         due_at = _on_grid(door.turn_at, _GRID)
         said = f"; it said: {door.error}" if door.error else ""
-        # It was not tried, so that does not count as a try.
-        untried = msgspec.structs.replace(delivery, tries=delivery.tries - 1)
-        await self._settle(untried, due_at, f"its receiver is busy with others{said}")
+        await self._settle(_untried(delivery), due_at, f"its receiver is busy with others{said}")
         self.at_hand -= 1
         self._look_at(due_at)
 
@@ -287,6 +312,11 @@ class Round:
         except Unavailable:
             # Not settled: it comes again when its time is over, and its id tells the channel.
             self._look_at(self._clock.now() + HELD_FOR)
+
+
+def _untried(delivery: Delivery) -> Delivery:
+    """It was taken and not tried, so that does not count as a try."""
+    return msgspec.structs.replace(delivery, tries=delivery.tries - 1)
 
 
 def _on_grid(at: Instant, grid: Span) -> Instant:

@@ -143,10 +143,13 @@ class WhyAnswer(Answer, frozen=True):
     place: Place | None
     exact: bool
     starts_in: ShownLength | None
-    node: int | None
-    """The node that decides for its session, if it is another one: its place in line is known there."""
-    machine: str | None
-    """The machine that it waits for, if it is one (W-2)."""
+    node: Annotated[
+        int | None,
+        Meta(
+            description="The node that decides for its session, if it is another one: its place is known there."
+        ),
+    ]
+    machine: Annotated[str | None, Meta(description="The machine that it waits for, if it is one.")]
 
 
 def run_answer(view: RunView) -> RunAnswer:

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -274,3 +275,76 @@ async def test_c7_a_superseded_firing_ends_its_typing_and_says_nothing() -> None
         assert {delivery.text for delivery in window.got} == {""}
         assert [on for _, on in window.seen].count(True) == 3
         await hw.close(0)
+
+
+class Slow:
+    """A channel that takes its time."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.open = asyncio.Event()
+        self.both = asyncio.Event()
+        self.got: list[str] = []
+
+    async def __call__(self, delivery: Delivery) -> None:
+        self.began.set()
+        await self.open.wait()
+        self.got.append(delivery.text)
+        if len(self.got) == 2:
+            self.both.set()
+
+
+def _gateway(path: Path, channel: Slow) -> Headway:
+    hw = Headway(f"sqlite:///{path}")
+    hw.channel("chat")(channel)
+
+    @hw.agent("a")
+    async def answers(turn: Turn) -> str:
+        return f"re: {turn.text}"
+
+    return hw
+
+
+def test_l5_what_is_on_its_way_arrives_before_the_end_and_only_once(tmp_path: Path) -> None:
+    asyncio.run(_end_in_the_middle(tmp_path / "h.db"))
+
+
+async def _end_in_the_middle(path: Path) -> None:
+    slow = Slow()
+    hw = _gateway(path, slow)
+    async with hw:
+        # Of one conversation: the second waits for the first.
+        for text in ("one", "two"):
+            handle = await hw.submit("a", text, session="s", route=CHAT, debounce=0)
+            await handle.wait()
+        await slow.began.wait()
+        ending = asyncio.create_task(hw.close())
+        await asyncio.sleep(0.05)
+        assert not ending.done(), "a planned end cuts nobody off in the middle"
+        slow.open.set()
+        await ending
+    assert slow.got == ["re: one", "re: two"]
+    async with _gateway(path, slow) as again:
+        assert (await again.letters(dead=False)).letters == ()
+        assert slow.got == ["re: one", "re: two"]
+
+
+def test_l5_who_is_in_a_hurry_waits_for_no_receiver(tmp_path: Path) -> None:
+    asyncio.run(_end_in_a_hurry(tmp_path / "h.db"))
+
+
+async def _end_in_a_hurry(path: Path) -> None:
+    stuck = Slow()
+    hw = _gateway(path, stuck)
+    async with hw:
+        for text in ("one", "two"):
+            handle = await hw.submit("a", text, session="s", route=CHAT, debounce=0)
+            await handle.wait()
+        await stuck.began.wait()
+        await hw.close("100ms")
+    assert stuck.got == []
+    ready = Slow()
+    ready.open.set()
+    async with _gateway(path, ready):
+        await ready.both.wait()
+    assert ready.got == ["re: one", "re: two"], "both were left for the next start, in their order"

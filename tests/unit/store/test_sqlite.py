@@ -14,6 +14,7 @@ import pytest
 
 from headway import Outcome, Reply, Route, Settings, State
 from headway.core.actions import Action, Deliver, Finish, Release, Start
+from headway.core.retry import LONGEST_DELAY
 from headway.model.errors import HeadwayError, StoreRefused, StoreUnavailable
 from headway.model.places import Delivery, Order, StopAll
 from headway.model.run import AgentName, LaneName, Run, RunId, SessionKey
@@ -213,20 +214,25 @@ def test_d7_what_a_killed_process_was_delivering_is_due_at_once(tmp_path: Path) 
         killed = await opened(path)
         run = a_run("1", "s")
         epoch = (await granted(killed, run)).epoch
-        letter = Delivery("d-1", Route("chat"), "hello", run.id, run.session, epoch)
-        await killed.record([Deliver(letter)])
+        letters = [
+            Delivery(name, Route("chat"), "hello", run.id, run.session, epoch)
+            for name in ("d-1", "failed", "put off")
+        ]
+        await killed.record([Deliver(letter) for letter in letters])
 
         async def taken(store: SqliteStore) -> list[str]:
             now = CLOCK.now()
             due = await store.take_deliveries(["chat"], 10, now, now + MINUTE)
             return [delivery.id for delivery in due]
 
-        assert await taken(killed) == ["d-1"]
+        assert await taken(killed) == ["d-1", "failed", "put off"]
+        await killed.settle_delivery(letters[1], CLOCK.now() + LONGEST_DELAY, "offline")
+        await killed.settle_delivery(letters[2], CLOCK.now() + MINUTE + 1, "its turn comes later")
         await killed.enlist("one", LEASE)
         assert await taken(killed) == [], "this process is on the way with it"
         await killed.close()
         successor = await opened(path)
-        assert await taken(successor) == ["d-1"]
+        assert await taken(successor) == ["d-1"], "a restart is no reason to try the others sooner"
         await successor.close()
 
     asyncio.run(main())

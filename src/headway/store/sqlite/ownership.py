@@ -5,6 +5,7 @@ from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from headway.core.retry import HELD_FOR, LONGEST_DELAY
 from headway.model.places import Glimpse, Holding, Order, Place
 from headway.model.run import AgentName, LaneName, RunId, SessionKey
 from headway.model.time import MINUTE, Instant, Span
@@ -47,8 +48,9 @@ def enlist(
         for peer, _, _ in database.rows("peers", 0):
             end_node(database, node, cast(int, peer), how="dead", now=now)
         if not node.id:
-            # Nobody is on the way with them any more. A process that only comes back as a new incarnation is.
-            database.run("let_go_deliveries", now)
+            # Nobody is on the way with them any more. A process that only comes back as a new incarnation is. What
+            # is due before that may as well wait for another try.
+            database.run("let_go_deliveries", now, now + LONGEST_DELAY + 1, now + HELD_FOR)
     database.run("add_node", number, name, now, lease, host, node.settings.adoption_grace)
     node.host = host
     return number

@@ -11,8 +11,8 @@ LIMIT ?;
 UPDATE outbox SET due_at = ? WHERE id = ?;
 
 -- name: let_go_deliveries
--- Index: outbox_due, which has just these.
-UPDATE outbox INDEXED BY outbox_due SET due_at = ?1 WHERE dead = 0 AND due_at > ?1;
+-- Index: outbox_due.
+UPDATE outbox INDEXED BY outbox_due SET due_at = ?1 WHERE dead = 0 AND due_at BETWEEN ?2 AND ?3;
 
 -- name: delivered
 -- Index: the primary key of outbox.
