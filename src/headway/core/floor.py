@@ -285,7 +285,7 @@ class Floor:
 
     def load_bar(self, live: LiveRun, now: Instant) -> tuple[Rule, Instant | None] | None:
         """Which rule other than its lane's keeps this run from starting now."""
-        return self.agent_bar(live.agent, live.kind, now) or self._tasks_bar(live.kind)
+        return self.agent_bar(live.agent, live.kind, now) or self.tasks_bar(live.kind)
 
     def agent_bar(
         self, agent: AgentLoad, kind: Kind, now: Instant
@@ -362,7 +362,8 @@ class Floor:
         quota = agent.settings.max_inflight
         return self.limits.max_inflight_per_agent if quota is None else quota
 
-    def _tasks_bar(self, kind: Kind) -> tuple[Rule, Instant | None] | None:
+    def tasks_bar(self, kind: Kind) -> tuple[Rule, Instant | None] | None:
+        """Which rule keeps every task from starting."""
         if kind & TASK and self.tasks >= self.limits.max_inflight:
             return Rule.INFLIGHT_LIMIT, None
         return None

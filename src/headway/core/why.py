@@ -4,9 +4,10 @@ from typing import TypeAlias
 
 from headway.core import forecast
 from headway.core.kernel import Kernel
-from headway.core.live import LiveRun
+from headway.core.live import LiveRun, kind_of
 from headway.core.session import SessionQueue
-from headway.model.run import Route, RunId, SessionKey, SessionMemory
+from headway.model.run import Route, Run, RunId, SessionKey, SessionMemory
+from headway.model.settings import MAIN
 from headway.model.time import Instant, Span, span_text
 from headway.model.views import LaneView, SessionView, Why
 from headway.model.words import Rule, State
@@ -77,6 +78,19 @@ def holding_rule(kernel: Kernel, live: LiveRun) -> Held:
     if bar is not None:
         return *bar, None
     return Rule.STARTING, None, None
+
+
+def bar_here(kernel: Kernel, run: Run) -> tuple[Rule, Instant | None] | None:
+    """What keeps this node from taking a run that nobody has taken yet; None if nothing here does."""
+    stage, floor = kernel.stage, kernel.stage.floor
+    agent = floor.agents.get(run.agent)
+    if agent is None or (stage.here is not None and run.agent not in stage.here):
+        return None
+    if stage.halted:
+        return Rule.SUSPENDED if stage.suspended else Rule.DRAINING, None
+    kind, lane = kind_of(run), floor.lanes.get(run.lane) or floor.lanes[MAIN]
+    now = stage.now
+    return floor.agent_bar(agent, kind, now) or floor.tasks_bar(kind) or lane.bar(kind, now)
 
 
 def lane_views(kernel: Kernel) -> tuple[LaneView, ...]:

@@ -5,10 +5,13 @@ What this node decides about is told by its kernel, everything else by the store
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from headway.core.elsewhere import SessionElsewhere
 from headway.core.kernel import Kernel
 from headway.core.status import status_elsewhere, status_here
 from headway.core.why import (
+    bar_here,
     explain,
     lane_views,
     queue_status,
@@ -16,9 +19,9 @@ from headway.core.why import (
     session_views,
 )
 from headway.model.errors import NotFound
-from headway.model.run import Route, RunId, SessionKey
+from headway.model.run import Route, Run, RunId, SessionKey
 from headway.model.views import LaneView, NodeView, RunView, SessionView, Why
-from headway.model.words import WAITING_STATES, State
+from headway.model.words import WAITING_STATES, Rule, State
 from headway.ports import Clock, RunPage, RunQuery, Store
 from headway.runtime.places import Places
 
@@ -119,7 +122,15 @@ class Reader:
         if elsewhere.runs(run_id):
             return Why(run_id, State.RUNNING)
         # It may have come here meanwhile.
-        return explain(self._kernel, run_id) or elsewhere.why(view, number)
+        return explain(self._kernel, run_id) or self._with_bar(
+            elsewhere.why(view, number), view.run
+        )
+
+    def _with_bar(self, why: Why, run: Run) -> Why:
+        """Of what nobody has taken yet, why this node does not."""
+        untaken = why.rule is Rule.ELSEWHERE and why.node is None
+        bar = bar_here(self._kernel, run) if untaken else None
+        return why if bar is None else msgspec.structs.replace(why, rule=bar[0], until=bar[1])
 
     async def queue_status(self, session: SessionKey, route: Route | None = None) -> str:
         memory = await self._store.memory_of(session)

@@ -6,8 +6,19 @@ from collections.abc import Awaitable, Callable
 import asyncpg
 import pytest
 
-from headway import Delivery, Headway, Reason, Route, RunView, Settings, State, Turn
+from headway import (
+    Delivery,
+    Headway,
+    LaneSettings,
+    Reason,
+    Route,
+    RunView,
+    Settings,
+    State,
+    Turn,
+)
 from headway.model.time import SECOND
+from headway.model.words import Rule
 from headway.store.postgres.address import address_of
 from tests.postgres import fresh_url
 
@@ -129,6 +140,35 @@ def test_x1_a_node_tells_why_a_run_waits_that_another_one_decides_for() -> None:
             assert (await other.why(waiting[0].id)).by == running.id
             assert (await other.why(running.id)).rule is None
             await later.cancel()
+            over.set()
+
+    _run(test)
+
+
+def test_x1_of_what_nobody_has_taken_a_node_tells_why_it_does_not() -> None:
+    async def test(url: str) -> None:
+        lanes = {"coding": LaneSettings(1)}
+        nodes = [Headway(url, settings=QUICK, lanes=lanes) for _ in range(2)]
+        running, over = asyncio.Semaphore(0), asyncio.Event()
+
+        async def works(turn: Turn) -> str:
+            running.release()
+            await over.wait()
+            return "ok"
+
+        for node in nodes:
+            node.agent("coder", lane="coding")(works)
+        async with nodes[0], nodes[1]:
+            handles = [await nodes[0].submit("coder", "x", session=f"s{n}") for n in range(8)]
+            for _ in nodes:
+                await running.acquire()
+            waiting = [h for h in handles if (await nodes[0].run(h.id)).state is State.QUEUED]
+            assert len(waiting) == 6
+            for handle in waiting:
+                for node in nodes:
+                    why = await node.why(handle.id)
+                    owned = why.node is not None
+                    assert why.rule is (Rule.ELSEWHERE if owned else Rule.LANE_FULL), str(why)
             over.set()
 
     _run(test)
