@@ -192,7 +192,8 @@ class LogPage(Value, frozen=True):
 class LetterQuery(Value, frozen=True):
     """Which deliveries to list, the oldest first, after the cursor."""
 
-    dead: bool = True
+    dead: bool | None = True
+    """What was given up, or what waits; None: both."""
     channel: str | None = None
     limit: int = 100
     cursor: str | None = None
@@ -453,7 +454,7 @@ class Outbox(Protocol):
         ...
 
     async def letters(self, query: LetterQuery) -> LetterPage:
-        """What is in the outbox: with `dead`, what was given up, else what waits. The oldest first."""
+        """What is in the outbox: what was given up, what waits with its `due_at`, or both. The oldest first."""
         ...
 
     async def retry_letter(self, delivery_id: str, now: Instant) -> bool:

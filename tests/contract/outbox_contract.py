@@ -153,7 +153,10 @@ class OutboxContract(Suite):
         (letter,) = await _letters(world, dead=True)
         assert letter == msgspec.structs.replace(dead, tries=1, error="it's 100 % gone: é")
         (waits,) = await _letters(world, dead=False)
-        assert waits == msgspec.structs.replace(failed, tries=1, error="no network")
+        again_at = world.clock.now() + HOUR
+        assert waits == msgspec.structs.replace(
+            failed, tries=1, error="no network", due_at=again_at
+        )
         world.clock.advance(2 * HOUR)
         assert [delivery.id for delivery in await _taken(world)] == [failed.id]
 
@@ -199,7 +202,7 @@ class OutboxContract(Suite):
         assert not await world.store.retry_letter(said.id, now), "it is none any more"
         assert await _letters(world, dead=True) == []
         fresh = msgspec.structs.replace(said, first_at=now)
-        assert await _letters(world, dead=False) == [fresh]
+        assert await _letters(world, dead=False) == [msgspec.structs.replace(fresh, due_at=now)]
         assert await _taken(world) == [fresh]
         await world.store.settle_delivery(fresh, error="again")
         (letter,) = await _letters(world, dead=True)
@@ -214,6 +217,28 @@ class OutboxContract(Suite):
         for delivery_id in (waits.id, told.id, "nope"):
             assert not await world.store.retry_letter(delivery_id, world.clock.now())
         assert [letter.id for letter in await _letters(world, dead=False)] == [waits.id]
+
+    @over_the_store
+    async def test_t4_what_waits_and_what_was_given_up_can_be_listed_together(
+        self, world: World
+    ) -> None:
+        run = await world.admit()
+        said = []
+        for number in range(4):
+            said.append(world.delivery(run, number))
+            await world.record(Deliver(said[-1]))
+            world.clock.advance(SECOND)
+        await world.store.settle_delivery(said[1], error="gone")
+        listed: list[Delivery] = []
+        cursor: str | None = None
+        for _ in range(2):
+            page = await world.store.letters(LetterQuery(None, limit=2, cursor=cursor))
+            listed += page.letters
+            cursor = page.cursor
+        assert cursor is None
+        assert [letter.id for letter in listed] == [letter.id for letter in said]
+        assert [letter.due_at is None for letter in listed] == [False, True, False, False]
+        assert (await world.store.letters(LetterQuery(None, "nowhere"))).letters == ()
 
     @over_the_store
     async def test_t4_letters_are_listed_the_oldest_first_and_paged(self, world: World) -> None:
@@ -327,7 +352,7 @@ async def _taken(world: World) -> list[Delivery]:
     return list(await world.store.take_deliveries(["telegram"], 10, now, now + MINUTE))
 
 
-async def _letters(world: World, *, dead: bool) -> list[Delivery]:
+async def _letters(world: World, *, dead: bool | None) -> list[Delivery]:
     return list((await world.store.letters(LetterQuery(dead))).letters)
 
 

@@ -636,6 +636,8 @@ class SharedStoreContract(Suite):
         assert glimpse.running == (first.id,)
         assert (glimpse.holding.memory, glimpse.owner) == (MEMORY, a.node)
         assert (glimpse.reserved_for, glimpse.reserved_until) == ("", None)
+        views = [await view_of(b.store, run) for run in (first, second)]
+        assert [view.node for view in views] == [a.node, 0]
         assert (await a.news("s", 0)).places != (), "it is still a's"
         await a.store.retire()
         left = await b.store.glimpse(first.session)

@@ -56,13 +56,22 @@ def attach(
     from headway.runners.pane import attach_command
 
     with errors_told():
-        spot = _pane_here(run, socket) or _spot(run, _ask(run, server, token, store))
+        spot = _found(run, socket, server, token, store)
 
         command = attach_command(spot.socket, spot.session, read_only=read_only)
         if show:
             print(shlex.join(command))
         else:
             _become(command)
+
+
+def _found(run: str, socket: str, server: str | None, token: str | None, store: str | None) -> Spot:
+    """In tmux itself if it can be asked here, else as a server or a store knows it."""
+    from importlib.util import find_spec
+
+    if find_spec("libtmux") is not None:
+        return _pane_here(run, socket) or _spot(run, _ask(run, server, token, store))
+    return _spot(run, _ask(run, server, token, store))
 
 
 def _pane_here(run: str, socket: str) -> Spot | None:

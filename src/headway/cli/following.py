@@ -7,22 +7,39 @@ import typer
 
 from headway.cli.answers import as_json as json_of
 from headway.cli.asking import ask
+from headway.cli.emitted import Emitted
 from headway.cli.exits import INTERRUPTED, NO_REPLY
 from headway.cli.printing import print_all
 
 if TYPE_CHECKING:
     from headway.client import Client
-    from headway.client.runs import News
+    from headway.wire.output import RunOver
     from headway.wire.runs import OutcomeAnswer, RunAnswer
 
 
 def follow_to_end(
-    server: str | None, token: str | None, run_id: str, *, as_json: bool, quiet: bool = False
+    server: str | None,
+    token: str | None,
+    run_id: str,
+    *,
+    as_json: bool,
+    quiet: bool = False,
+    taken: bool = False,
 ) -> None:
-    """Wait for a run, show it, and end with the exit code of its outcome."""
+    """Wait for a run, show it, and end with the exit code of its outcome.
+
+    For one that the server has just `taken`, "try again" is never the answer: who did would have it done twice. So
+    it is waited for until the server is back, however long that takes.
+    """
     show = Emitted() if sys.stderr.isatty() and not quiet else None
+    if show is not None and taken:
+        show.note(f"(run {run_id})")
     try:
-        ended = ask(server, token, lambda client: _followed(client, run_id, show))
+        ended, run = ask(
+            server,
+            token,
+            lambda client: _over_and_stored(client, run_id, show, taken=taken, stored=as_json),
+        )
     except KeyboardInterrupt:
         typer.echo(
             f"\nheadway: run {run_id} goes on: `headway runs watch {run_id}` to see it, "
@@ -32,88 +49,84 @@ def follow_to_end(
         raise typer.Exit(INTERRUPTED) from None
     if show is not None:
         show.end()
-    run, outcome = ended
-    if as_json:
+    if run is not None:
         print_all(json_of(run))
-    tell_outcome(run.run_id, outcome, silent=as_json)
+    _tell_outcome(ended.run_id, ended.outcome, show, silent=as_json)
 
 
-def tell_outcome(run_id: str, outcome: "OutcomeAnswer", *, silent: bool = False) -> None:
-    """The reply, or in one line why there is none; and the exit code of it."""
-    from headway.cli.runs.telling import ending_words, json_text
+async def over(
+    client: "Client", run_id: str, show: Emitted | None = None, *, taken: bool = False
+) -> "RunOver":
+    """How a run ended, once it has. If the server goes away and comes back meanwhile, that is said."""
+    from contextlib import aclosing
+
+    from headway.client.runs import ServerAway, ServerBack
+    from headway.wire.output import RunOver
+
+    async with aclosing(client.runs.watch(run_id, taken=taken)) as watched:
+        async for news in watched:
+            match news:
+                case RunOver():
+                    return news
+                case ServerAway():
+                    _say(
+                        f"the server is away; waiting for run {run_id} "
+                        f"(Ctrl-C leaves it; headway runs watch {run_id})",
+                        show,
+                    )
+                case ServerBack():
+                    _say("the server is back", show)
+                case _ if show is not None:
+                    show.show(news)
+                case _:
+                    pass
+    raise AssertionError("a run is watched to its end")
+
+
+async def _over_and_stored(
+    client: "Client", run_id: str, show: Emitted | None, *, taken: bool, stored: bool
+) -> "tuple[RunOver, RunAnswer | None]":
+    from headway.model.errors import Unavailable
+
+    while True:
+        ended = await over(client, run_id, show, taken=taken)
+        try:
+            return ended, await client.runs.get(run_id) if stored else None
+        except Unavailable:
+            taken = True  # It went away just now: watching waits until it is back.
+
+
+def _say(text: str, show: Emitted | None) -> None:
+    if show is not None:
+        show.end()
+    typer.echo(f"headway: {text}", err=True)
+
+
+def _tell_outcome(
+    run_id: str, outcome: "OutcomeAnswer", show: Emitted | None, *, silent: bool
+) -> None:
+    """The reply, or in one line why there is none; and the exit code of it. What was seen is not told again."""
+    from headway.cli.runs.telling import ending_words
     from headway.model.words import State
 
     if outcome.state is State.DONE:
         if not silent:
-            if outcome.text or outcome.data is None or outcome.attachments:
-                print_all(outcome.text)
-            else:
-                print_all(json_text(outcome.data))
-            for attachment in outcome.attachments:
-                print_all(
-                    f"+ {attachment.name} ({attachment.media_type}) {attachment.url}".rstrip()
-                )
+            seen = show is not None and sys.stdout.isatty() and show.ends_with(outcome.text)
+            _print_reply(outcome, seen=seen)
         return
-    detail = f": {outcome.error}" if outcome.error else ""
+    error = outcome.error if show is None else show.unseen(outcome.error)
+    detail = f": {error}" if error else ""
     typer.echo(f"headway: run {run_id} ended {ending_words(outcome)}{detail}", err=True)
     raise typer.Exit(NO_REPLY)
 
 
-class Emitted:
-    """What a run emits, shown dim on stderr; a new attempt begins anew."""
+def _print_reply(outcome: "OutcomeAnswer", *, seen: bool) -> None:
+    from headway.cli.runs.telling import json_text
 
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._open = False
-        self._attempt = 0
-
-    def show(self, news: "News") -> None:
-        from headway.wire.output import AttemptBegun, AttemptOver, OutputPiece
-
-        match news:
-            case OutputPiece():
-                self._print(news.text)
-            case AttemptBegun() if news.attempt > 1 and news.attempt != self._attempt:
-                self.end()
-                self._print(f"(attempt {news.attempt})\n")
-            case AttemptOver():
-                self.end()
-                self._print(f"(it is tried again{f': {news.error}' if news.error else ''})\n")
-            case _:
-                pass
-        if isinstance(news, AttemptBegun):
-            self._attempt = news.attempt
-
-    def end(self) -> None:
-        """What comes next begins on a line of its own."""
-        if self._open:
-            self._console.print()
-            self._open = False
-
-    def _print(self, text: str) -> None:
-        from rich.text import Text
-
-        from headway.cli.harmless import harmless
-
-        shown = harmless(text)
-        if shown:
-            self._console.print(Text(shown, style="dim"), end="")
-            self._open = not shown.endswith("\n")
-
-
-async def _followed(
-    client: "Client", run_id: str, show: Emitted | None
-) -> "tuple[RunAnswer, OutcomeAnswer]":
-    from contextlib import aclosing
-
-    from headway.wire.output import RunOver
-
-    async with aclosing(client.runs.watch(run_id)) as watched:
-        async for news in watched:
-            if isinstance(news, RunOver):
-                return await client.runs.get(run_id), news.outcome
-            if show is not None:
-                show.show(news)
-    raise AssertionError("a run is watched to its end")
+    if not seen:
+        if outcome.text or outcome.data is None or outcome.attachments:
+            print_all(outcome.text)
+        else:
+            print_all(json_text(outcome.data))
+    for attachment in outcome.attachments:
+        print_all(f"+ {attachment.name} ({attachment.media_type}) {attachment.url}".rstrip())

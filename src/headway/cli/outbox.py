@@ -10,7 +10,7 @@ from headway.cli.options import AsJson, Cursor, Limit, ServerUrl, TokenText, Wat
 
 if TYPE_CHECKING:
     from headway.model.time import Instant
-    from headway.wire.outbox import LetterAnswer
+    from headway.wire.outbox import LetterAnswer, SoughtState
 
 outbox = typer.Typer(
     name="outbox",
@@ -24,8 +24,9 @@ outbox = typer.Typer(
 def list_letters(
     *,
     waiting: Annotated[
-        bool, typer.Option("--waiting", help="What still waits, not what was given up.")
+        bool, typer.Option("--waiting", help="Only what still waits to be tried.")
     ] = False,
+    dead: Annotated[bool, typer.Option("--dead", help="Only what was given up.")] = False,
     channel: Annotated[str | None, typer.Option(help="Only for this channel.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -34,15 +35,14 @@ def list_letters(
     token: TokenText = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what could not be delivered for a day and was given up, the oldest first."""
+    """List what waits to be delivered, and what was given up after a day of tries. The oldest first."""
     from headway.cli.answers import more
     from headway.cli.asking import look
     from headway.cli.opening import wall_now
     from headway.wire.outbox import LettersQuery
 
-    query = LettersQuery(
-        state="waiting" if waiting else "dead", channel=channel, limit=limit, cursor=cursor
-    )
+    state: SoughtState = "all" if waiting == dead else "dead" if dead else "waiting"
+    query = LettersQuery(state=state, channel=channel, limit=limit, cursor=cursor)
     page = look(
         server,
         token,
@@ -82,19 +82,33 @@ def letters_table(letters: "Sequence[LetterAnswer]", now: "Instant") -> str:
 
     if not letters:
         return "nothing"
-    head = ("letter", "to", "since", "tries", "error", "text")
+    head = ("letter", "state", "to", "run", "since", "tries", "next", "error", "text")
     rows = [
         (
             letter.id,
+            letter.state,
             _to(letter),
+            letter.run_id,
             ago(letter.first_at, now),
             str(letter.tries),
+            _next(letter, now),
             one_line(letter.error, LONGEST_CELL),
             one_line(_said(letter), LONGEST_CELL),
         )
         for letter in letters
     ]
     return table(head, rows)
+
+
+def _next(letter: "LetterAnswer", now: "Instant") -> str:
+    """When it is tried again; what was given up waits for `outbox retry`."""
+    from headway.cli.times import short
+    from headway.cli.views import instant
+
+    if letter.next_at is None:
+        return "-"
+    left = instant(letter.next_at) - now
+    return f"in {short(left)}" if left > 0 else "now"
 
 
 def _to(letter: "LetterAnswer") -> str:

@@ -77,7 +77,7 @@ def ask_and_follow(
 
     taken = ask(server, token, lambda client: client.send(message))
     if wait and taken.run_id is not None:
-        follow_to_end(server, token, taken.run_id, as_json=as_json, quiet=quiet)
+        follow_to_end(server, token, taken.run_id, as_json=as_json, quiet=quiet, taken=True)
     else:
         _tell_taken(taken, as_json=as_json)
 

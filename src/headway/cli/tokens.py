@@ -79,14 +79,16 @@ def list_tokens(*, store: ServersStore = None, as_json: AsJson = False) -> None:
     """List the tokens that were not revoked; never what their bearers show."""
     from headway.cli.answers import as_json as json_of
     from headway.cli.opening import servers_store, wall_now
+    from headway.config.secrets import without_password
     from headway.wiring import run
 
     with errors_told():
-        found = run(_list(servers_store(store)))
+        url = servers_store(store, writes=False)
+        found = run(_list(url))
     if as_json:
         print_all(json_of({"tokens": [token_data(token) for token in found]}))
     else:
-        print_all(tokens_table(found, wall_now()))
+        print_all(tokens_table(found, wall_now(), without_password(url)))
 
 
 @tokens.command("revoke", epilog=EXIT_CODES)
@@ -130,12 +132,12 @@ def token_data(token: "Token") -> dict[str, object]:
     }
 
 
-def tokens_table(found: "Sequence[Token]", now: "Instant") -> str:
+def tokens_table(found: "Sequence[Token]", now: "Instant", store: str) -> str:
     from headway.cli.tables import table
     from headway.model.time import instant_text
 
     if not found:
-        return "no tokens: only this machine may ask the server"
+        return f"no tokens in {store}: only this machine may ask a server there"
     head = ("token", "id", "scopes", "agent", "made", "ends")
     rows = [
         (
@@ -169,10 +171,10 @@ async def _create(
 
 
 async def _list(url: str) -> "tuple[Token, ...]":
-    from headway.cli.opening import asking
+    from headway.cli.opening import reading
 
-    async with asking(url) as headway:
-        return await headway.tokens.list()
+    async with reading(url) as store:
+        return tuple(await store.tokens())
 
 
 async def _revoke(url: str, token: str) -> bool:

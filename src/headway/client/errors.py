@@ -27,7 +27,8 @@ from headway.wire.errors import ErrorAnswer
 
 SomeError = TypeVar("SomeError", bound=HeadwayError)
 
-_SHOWN = 200
+_SHOWN = 80
+_PROXY_STATUSES = frozenset({502, 503, 504})
 
 
 class NoServer(Unavailable):
@@ -66,13 +67,39 @@ class ServerUnavailable(Unavailable):
 
 
 class ServerFailed(HeadwayError):
-    """The server failed, or what answers is no Headway server."""
+    """The server failed, or something else answers in its place."""
 
     code = "server_failed"
 
     def __init__(self, status: int, why: str) -> None:
         self.status = status
         super().__init__(why)
+
+
+class NotHeadway(ServerFailed, Refused):
+    """Something else answers at the address."""
+
+    code = "no_headway"
+
+    def __init__(self, status: int, body: bytes, url: str = "") -> None:
+        where = f" at {url}" if url else ""
+        super().__init__(
+            status,
+            f"what answers{where} is no Headway server: {status}{_glimpse(body)}; "
+            "name another with --server or HEADWAY_SERVER",
+        )
+
+
+class ProxyFailed(ServerFailed, Unavailable):
+    """A proxy answers, as the server behind it does not."""
+
+    code = "proxy_failed"
+
+    def __init__(self, status: int, url: str = "") -> None:
+        where = f" at {url}" if url else ""
+        super().__init__(
+            status, f"a proxy answers{where}, no Headway server: {status}; is the server running?"
+        )
 
 
 class FieldRefused(InvalidInput):
@@ -100,13 +127,15 @@ _ENDED: dict[str, type[RunEnded]] = {
 }
 
 
-def error_of(status: int, body: bytes, retry_after: str | None = None) -> HeadwayError:
-    """The error that an answer tells of."""
+def error_of(
+    status: int, body: bytes, retry_after: str | None = None, url: str = ""
+) -> HeadwayError:
+    """The error that an answer tells of; `url` is who was asked."""
     try:
         told = msgspec.json.decode(body, type=ErrorAnswer)
     except msgspec.DecodeError:
-        shown = body[:_SHOWN].decode(errors="replace").strip()
-        return ServerFailed(status, f"what answers is no Headway server: {status} {shown}")
+        proxy = status in _PROXY_STATUSES
+        return ProxyFailed(status, url) if proxy else NotHeadway(status, body, url)
     return refusal(status, told, _seconds(retry_after))
 
 
@@ -140,6 +169,14 @@ def _said(error: SomeError, told: ErrorAnswer) -> SomeError:
     """With the words of the server."""
     error.args = (told.error,)
     return error
+
+
+def _glimpse(body: bytes) -> str:
+    """The beginning of what was answered, on one line; of a page for browsers, only that it is one."""
+    shown = " ".join(body[:_SHOWN].decode(errors="replace").split())
+    if shown.startswith("<"):
+        return " and a page for browsers"
+    return f" {shown}" if shown.isprintable() and shown else ""
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -94,4 +94,8 @@ def _request(agent: str, options: Mapping[str, object]) -> HeartbeatRequest:
     try:
         return msgspec.convert(plain, HeartbeatRequest)
     except msgspec.ValidationError as wrong:
-        raise invalid(wrong, HeartbeatRequest, plain) from None
+        told = invalid(wrong, HeartbeatRequest, plain)
+        if told.field == "hours.hours":
+            # Who calls has said no more than `hours`.
+            told = InvalidInput("hours", told.value, told.allowed)
+        raise told from None

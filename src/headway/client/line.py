@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from headway.client.errors import NoServer, ServerFailed, ServerUnavailable, error_of
+from headway.client.errors import NoServer, NotHeadway, ServerFailed, ServerUnavailable, error_of
 from headway.model.errors import HeadwayError, InvalidInput
 from headway.wire.base import Answer, Request
 
@@ -62,10 +62,12 @@ class Line:
         told = await self._answered(method, where, params, content)
         try:
             return msgspec.json.decode(told.content, type=answer)
-        except msgspec.DecodeError as wrong:
+        except msgspec.ValidationError as wrong:
             raise ServerFailed(
                 told.status_code, f"the server answers what cannot be read: {wrong}"
             ) from None
+        except msgspec.DecodeError:
+            raise NotHeadway(told.status_code, told.content, self.url) from None
 
     async def _answered(
         self, method: str, path: str, params: httpx.QueryParams, content: bytes | None
@@ -93,7 +95,7 @@ class Line:
             raise self.gone(away) from None
         if told.is_success or (told.status_code == 503 and path == "/readyz"):
             return told
-        raise error_of(told.status_code, told.content, told.headers.get("retry-after"))
+        raise error_of(told.status_code, told.content, told.headers.get("retry-after"), self.url)
 
     def gone(self, away: Exception) -> HeadwayError:
         """Why nothing answers, in a few words."""

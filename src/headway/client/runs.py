@@ -7,22 +7,35 @@ from typing import TypeAlias
 
 import msgspec
 
+from headway.client.errors import ServerFailed
 from headway.client.line import Line
-from headway.client.streams import Heard, listen
-from headway.model.errors import Unavailable
+from headway.client.streams import Heard, listening
+from headway.model.errors import HeadwayError, Unavailable
+from headway.model.value import Value
 from headway.wire.output import AttemptBegun, AttemptOver, OutputPiece, RunOver
 from headway.wire.runs import RunAnswer, RunPage, RunPath, RunsQuery, TreeAnswer, WhyAnswer
 
-News: TypeAlias = AttemptBegun | OutputPiece | AttemptOver | RunOver
+
+class ServerAway(Value, frozen=True):
+    """The connection broke, or the server cannot be asked just now; it is tried until it can."""
+
+
+class ServerBack(Value, frozen=True):
+    """After it was away, the server is asked again."""
+
+
+_Told: TypeAlias = AttemptBegun | OutputPiece | AttemptOver | RunOver
+News: TypeAlias = _Told | ServerAway | ServerBack
 """What comes while a run is watched."""
 
-_KINDS: dict[str, type[News]] = {
+_KINDS: dict[str, type[_Told]] = {
     "attempt": AttemptBegun,
     "output": OutputPiece,
     "again": AttemptOver,
     "outcome": RunOver,
 }
 _AGAIN_S = 1.0
+_GATEWAY_ERRORS = {502, 503, 504}
 
 
 class Runs:
@@ -55,38 +68,51 @@ class Runs:
         path = RunPath(run_id=run_id)
         return await self._line.ask("POST", "/runs/{runId}/resume", RunAnswer, path)
 
-    async def watch(self, run_id: str) -> AsyncGenerator[News, None]:
+    async def watch(self, run_id: str, *, taken: bool = False) -> AsyncGenerator[News, None]:
         """What it emits, and at last how it ended. A connection that breaks is made anew.
 
         After that the latest that the attempt has emitted is told again, with a new `AttemptBegun` before it.
-        Raises only if the first connection cannot be made.
+        That the server is away raises only if the first connection cannot be made; of a run that the server is
+        known to have `taken`, not even then.
         """
         path = f"/runs/{RunPath(run_id=run_id).run_id}/output"
-        connected = False
+        patient, away = taken, False
         while True:
             try:
-                async with aclosing(listen(self._line, path)) as heard:
+                async with listening(self._line, path) as heard:
+                    patient = True
+                    if away:
+                        yield ServerBack()
+                    away = False
                     async for event in heard:
-                        connected = True
                         if (news := _news(event)) is not None:
                             yield news
                             if isinstance(news, RunOver):
                                 return
-                connected = True
-            except Unavailable:
-                if not connected:
+            except HeadwayError as error:
+                if not (patient and _passes(error)):
                     raise
+                if not away:
+                    yield ServerAway()
+                away = True
             await asyncio.sleep(_AGAIN_S)
 
-    async def wait(self, run_id: str) -> RunOver:
+    async def wait(self, run_id: str, *, taken: bool = False) -> RunOver:
         """How it ended, once it has."""
-        async with aclosing(self.watch(run_id)) as watched:
+        async with aclosing(self.watch(run_id, taken=taken)) as watched:
             async for news in watched:
                 if isinstance(news, RunOver):
                     return news
         raise AssertionError("a run is watched to its end")
 
 
-def _news(event: Heard) -> News | None:
+def _passes(error: HeadwayError) -> bool:
+    """Whether it may be over with time: a server that is away, or a proxy that says so."""
+    if isinstance(error, ServerFailed):
+        return error.status in _GATEWAY_ERRORS
+    return isinstance(error, Unavailable)
+
+
+def _news(event: Heard) -> _Told | None:
     kind = _KINDS.get(event.event)
     return None if kind is None else msgspec.convert(event.data, kind)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import cast
 
 import httpx
@@ -72,13 +72,12 @@ async def follow(line: Line, path: str, asked: Request) -> AsyncGenerator[Heard,
     connected = False
     while True:
         try:
-            async with aclosing(_connection(line, path, said, reader)) as heard:
+            async with _connection(line, path, said, reader) as heard:
+                connected = True
                 async for event in heard:
-                    connected = True
                     yield event
-            connected = True
         except Unavailable:
-            if not connected and not reader.seen:
+            if not connected:
                 raise
         if once:
             return
@@ -88,16 +87,17 @@ async def follow(line: Line, path: str, asked: Request) -> AsyncGenerator[Heard,
         await asyncio.sleep(reader.retry_s)
 
 
-async def listen(line: Line, path: str) -> AsyncGenerator[Heard, None]:
-    """One connection, to its end."""
-    async with aclosing(_connection(line, path, {}, Reader())) as heard:
-        async for event in heard:
-            yield event
+@asynccontextmanager
+async def listening(line: Line, path: str) -> AsyncIterator[AsyncIterator[Heard]]:
+    """One connection that the server has taken; its events, to its end."""
+    async with _connection(line, path, {}, Reader()) as heard:
+        yield heard
 
 
+@asynccontextmanager
 async def _connection(
     line: Line, path: str, said: dict[str, object], reader: Reader
-) -> AsyncGenerator[Heard, None]:
+) -> AsyncIterator[AsyncIterator[Heard]]:
     headers = {"accept": "text/event-stream"}
     if reader.seen:
         headers["last-event-id"] = reader.seen
@@ -109,11 +109,16 @@ async def _connection(
             if not told.is_success:
                 body = await told.aread()
                 raise error_of(told.status_code, body, told.headers.get("retry-after"))
-            async for written in _lines(told.aiter_text()):
-                if (event := reader.line(written)) is not None:
-                    yield event
+            async with aclosing(_events(told, reader)) as heard:
+                yield heard
     except httpx.HTTPError as away:
         raise line.gone(away) from None
+
+
+async def _events(told: httpx.Response, reader: Reader) -> AsyncGenerator[Heard, None]:
+    async for written in _lines(told.aiter_text()):
+        if (event := reader.line(written)) is not None:
+            yield event
 
 
 async def _lines(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:

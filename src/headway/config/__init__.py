@@ -10,6 +10,7 @@ and nothing else. If it is wrong, a node obeys limits that nobody set, or a typi
 from headway.config.checking import MAX_WIDTH, check_settings, lane_settings
 from headway.config.environment import settings_from
 from headway.config.keys import KEYS, NAMED, Key
+from headway.config.lanes import lane_warnings
 from headway.config.loading import Config, load
 from headway.config.problems import ConfigRefused, UnknownSetting
 from headway.config.secrets import without_password
@@ -26,6 +27,7 @@ __all__ = [
     "UnknownSetting",
     "check_settings",
     "lane_settings",
+    "lane_warnings",
     "load",
     "settings_from",
     "shown",

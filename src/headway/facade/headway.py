@@ -435,12 +435,15 @@ class Headway(Registering):
     async def letters(
         self,
         *,
-        dead: bool = True,
+        dead: bool | None = True,
         channel: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> LetterPage:
-        """What is in the outbox: what was given up or, with `dead=False`, what still waits. The oldest first."""
+        """What is in the outbox: what was given up, with `dead=False` what still waits, with None both.
+
+        The oldest first. What waits says with `due_at` when it is tried next.
+        """
         check_sought("channel", channel)
         check_sought("cursor", cursor)
         whole_number(1, 1000)(limit, "limit")

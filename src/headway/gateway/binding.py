@@ -145,7 +145,7 @@ class Header:
         try:
             read: object = msgspec.convert(text, self._kind)
         except msgspec.ValidationError as wrong:
-            raise InvalidInput(self._name, text, allowed_by(wrong)) from None
+            raise InvalidInput(self._name, text, allowed_by(wrong, self._kind)) from None
         return msgspec.structs.replace(asked, **{self._field: read})
 
 

@@ -33,6 +33,8 @@ class RunStarted(Event, frozen=True):
     source: Source
     waited: Span = 0
     """Since it was asked for, or due if that was later; also before a further attempt."""
+    adopted: bool = False
+    """Whether it is no new attempt: one that began under an earlier process goes on here (W-2)."""
 
 
 class RunFinished(Event, frozen=True):
@@ -222,6 +224,7 @@ class NodeFenced(Event, frozen=True):
     notable = True
 
     node: int
+    reason: str = ""
 
 
 class NodeDied(Event, frozen=True):

@@ -159,3 +159,5 @@ class Delivery(Value, frozen=True):
     once_until: Instant = 0
     error: str = ""
     """Why the latest try failed."""
+    due_at: Instant | None = None
+    """When it is tried next, of what waits in the outbox. Only who looks into the outbox is told."""

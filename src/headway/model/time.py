@@ -32,7 +32,8 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _WHOLE = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d))+")
 _LONGEST: Span = 1_000 * 366 * DAY
 _LONGEST_TEXT = 64
-_ALLOWED = "a duration such as 500ms, 30s, 10m, 1.5h, 1d or 1h30m"
+A_DURATION = "a duration such as 500ms, 30s, 10m, 1.5h, 1d or 1h30m"
+"""What a duration looks like, for whoever wrote something else."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,7 +43,7 @@ def span(value: object, field: str) -> Span:
         case timedelta():
             microseconds = value // timedelta(microseconds=1)
         case bool():
-            raise InvalidInput(field, value, _ALLOWED)
+            raise InvalidInput(field, value, A_DURATION)
         case int() if value == 0:
             microseconds = 0
         case "0":
@@ -51,9 +52,9 @@ def span(value: object, field: str) -> Span:
             parts = _PART.findall(value)
             microseconds = round(sum(float(number) * _UNITS[unit] for number, unit in parts))
         case _:
-            raise InvalidInput(field, value, _ALLOWED)
+            raise InvalidInput(field, value, A_DURATION)
     if not 0 <= microseconds <= _LONGEST:
-        raise InvalidInput(field, value, f"{_ALLOWED}, from 0 to a thousand years")
+        raise InvalidInput(field, value, f"{A_DURATION}, from 0 to a thousand years")
     return microseconds
 
 

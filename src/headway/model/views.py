@@ -24,6 +24,8 @@ class RunView(Value, frozen=True):
     finished_at: Instant | None = None
     outcome: Outcome | None = None
     cancelling: bool = False
+    node: int = 0
+    """The node that runs it; 0 while none does."""
 
     @property
     def id(self) -> RunId:

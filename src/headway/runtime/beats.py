@@ -62,9 +62,18 @@ def unseen(before: Worker, missed_beats: int) -> Worker:
     return msgspec.structs.replace(before, missed=missed, state=state)
 
 
-def dead(worker: Worker, exit_code: int | None = None) -> Worker:
+def dead(worker: Worker, exit_code: int | None = None, lines: Sequence[str] = ()) -> Worker:
+    """A worker that has ended. What is not told stays as it was when it was last seen."""
     code = worker.exit_code if exit_code is None else exit_code
-    return msgspec.structs.replace(worker, state=WorkerState.DEAD, exit_code=code)
+    last = _lines(lines) if lines else worker.lines
+    return msgspec.structs.replace(worker, state=WorkerState.DEAD, exit_code=code, lines=last)
+
+
+def ended(worker: Worker, outcome: Outcome | None) -> Worker:
+    """A worker whose attempt is over: how it ended and what it wrote last, where the run's outcome says it."""
+    if outcome is None:
+        return dead(worker)
+    return dead(worker, exit_code(outcome), last_lines(outcome))
 
 
 def is_alive(worker: Worker) -> bool:
@@ -90,6 +99,15 @@ def exit_code(outcome: Outcome) -> int | None:
     said = outcome.details if outcome.reply is None else outcome.reply.data
     code = said.get("exit") if isinstance(said, dict) else None
     return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def last_lines(outcome: Outcome) -> Sequence[str]:
+    """What the worker wrote last, where the outcome of its run says it."""
+    if outcome.reply is not None:
+        return outcome.reply.text.splitlines() if exit_code(outcome) is not None else ()
+    said = outcome.details
+    written = said.get("output") if isinstance(said, dict) else None
+    return written.splitlines() if isinstance(written, str) else ()
 
 
 def _state(sight: Sight, before: Worker | None, was_busy: bool, *, dead: bool) -> WorkerState:

@@ -223,7 +223,7 @@ class Engine:
             try:
                 await tell()
             except Unavailable as away:
-                self._herald.store_away(str(away))
+                self._parts.outage.noticed(self._membership, str(away))
 
     async def ended(self) -> None:
         """Wait until the node was closed. Raises if it broke."""

@@ -41,7 +41,7 @@ class Herald:
         run = start.run
         self._bus.publish(
             events.RunStarted(
-                at=start.at,
+                at=self._now if start.adopts else start.at,
                 run_id=run.id,
                 agent=run.agent,
                 session=run.session,
@@ -49,6 +49,7 @@ class Herald:
                 attempt=start.attempt,
                 source=run.source,
                 waited=max(start.at - max(run.submitted_at, run.due_at or 0), 0),
+                adopted=start.adopts,
             )
         )
 
@@ -288,8 +289,8 @@ class Herald:
     def node_dead(self, number: int) -> None:
         self._bus.publish(events.NodeDead(at=self._now, node=number))
 
-    def fenced(self, number: int) -> None:
-        self._bus.publish(events.NodeFenced(at=self._now, node=number))
+    def fenced(self, number: int, reason: str) -> None:
+        self._bus.publish(events.NodeFenced(at=self._now, node=number, reason=reason))
 
     def died(self, number: int) -> None:
         self._bus.publish(events.NodeDied(at=self._now, node=number))

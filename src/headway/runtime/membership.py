@@ -13,9 +13,10 @@ import msgspec
 
 from headway.model.errors import Unavailable
 from headway.model.settings import Settings
-from headway.model.time import SECOND, Instant, Span
+from headway.model.time import SECOND, Instant, Span, span_text
 from headway.ports import Clock, Peer, Renewal, Store
 from headway.runtime.herald import Herald
+from headway.runtime.outage import Outage
 
 _SHORTEST_PAUSE_S = 0.05
 _LONGEST_STEP_S = 0.5
@@ -58,6 +59,7 @@ class Membership:
         clock: Clock,
         settings: Settings,
         herald: Herald,
+        outage: Outage,
         follow_time: Callable[[Instant | None, Instant], None] | None = None,
         host: str = "",
     ) -> None:
@@ -66,6 +68,7 @@ class Membership:
         self._clock = clock
         self._settings = settings
         self._herald = herald
+        self._outage = outage
         self._follow_time = follow_time
         self._until: Instant = 0
         """Until when, by the elapsed time, the lease holds."""
@@ -84,6 +87,8 @@ class Membership:
         self.number = 0
         self.away: str | None = None
         """Why the last renewal failed, if it did."""
+        self._asked_at: Instant | None = None
+        """When the renewal was sent that is under way, if one is."""
 
     def go_by(self, settings: Settings) -> None:
         """A lease lasts as long as it was asked for; but attempts that get another grace are stopped in time."""
@@ -130,7 +135,7 @@ class Membership:
                 async with self._changing:
                     await self._renew()
             except (Unavailable, TimeoutError) as failed:
-                self.away = str(failed) or "the lease could not be renewed in time"
+                self._cannot(str(failed) or "the lease could not be renewed in time")
                 pause_s = min(every_s, max(_SHORTEST_PAUSE_S, every_s / 10))
             else:
                 pause_s = every_s
@@ -156,7 +161,8 @@ class Membership:
                     await self._store.retire()
                     await self._node.die()
                     await self.join(self._name)
-                except Unavailable:
+                except Unavailable as failed:
+                    self._cannot(str(failed))
                     await asyncio.sleep(self._settings.renew_every / SECOND)
                 else:
                     return
@@ -170,16 +176,32 @@ class Membership:
     def _look_at_lease(self) -> None:
         if not self._fenced and self._clock.elapsed() >= self._until - self._margin:
             self._fenced = True
-            self._herald.fenced(self.number)
+            self._herald.fenced(self.number, self._why_late())
             self._node.fence()
 
+    def _why_late(self) -> str:
+        if self.away is not None:
+            return self.away
+        if self._asked_at is not None:
+            waited = span_text(self._clock.elapsed() - self._asked_at)
+            return f"the store has not answered a renewal for {waited}"
+        return "this process stood still when it was time to renew"
+
+    def _cannot(self, error: str) -> None:
+        self.away = error
+        self._outage.noticed(self, error)
+
     async def _renew(self) -> None:
-        asked_at = self._clock.elapsed()
-        renewal = await asyncio.wait_for(self._store.renew(), self._patience_s())
+        asked_at = self._asked_at = self._clock.elapsed()
+        try:
+            renewal = await asyncio.wait_for(self._store.renew(), self._patience_s())
+        finally:
+            self._asked_at = None
+        self.away = None
+        self._outage.over(self)
         if not renewal.alive:
             await self._die()
             return
-        self.away = None
         self._until = asked_at + self._settings.lease
         if self._follow_time is not None:
             self._follow_time(renewal.at, (self._clock.elapsed() - asked_at) // 2)

@@ -33,6 +33,7 @@ from headway.runtime.membership import Membership
 from headway.runtime.node import ThisNode
 from headway.runtime.orders import Orders
 from headway.runtime.orphans import Sweeper
+from headway.runtime.outage import Outage
 from headway.runtime.ownership import Ownership
 from headway.runtime.permits import Permits
 from headway.runtime.pruning import Pruner
@@ -73,6 +74,7 @@ class Parts:
         if store.durable:
             kernel.set_shared()
         self.herald = Herald(self.bus, clock)
+        self.outage = Outage(self.herald)
         self.callbacks = Callbacks(self.herald, settings.callback_within)
         self.courier = Courier(store, clock, self.herald)
         self.deliveries = Deliveries(self.courier, clock, shared=store.durable)
@@ -112,7 +114,14 @@ class Parts:
         )
         self.node = self._new_node()
         self.membership = Membership(
-            self.node, store, clock, settings, self.herald, follow_time(clock), host
+            self.node,
+            store,
+            clock,
+            settings,
+            self.herald,
+            self.outage,
+            follow_time(clock),
+            host,
         )
         self.watch = self._new_watch()
         self.sweeper = Sweeper(
@@ -149,7 +158,7 @@ class Parts:
             self._store,
             self._clock,
             self.attempts,
-            self.herald,
+            self.outage,
             prepare=self.deliveries.with_replies,
             carry_out=self.carrier.carry_out,
             recorded=self._recorded,

@@ -18,7 +18,7 @@ from headway.model.time import SECOND, Instant
 from headway.ports import Clock, Recorded, Store
 from headway.runtime.attempts import Attempts
 from headway.runtime.clock import Meter, stopwatch_s
-from headway.runtime.herald import Herald
+from headway.runtime.outage import Outage
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
@@ -37,7 +37,7 @@ class Scribe:
         store: Store,
         clock: Clock,
         attempts: Attempts,
-        herald: Herald,
+        outage: Outage,
         *,
         prepare: Callable[[list[Action]], list[Action]],
         carry_out: Callable[[Sequence[Action]], None],
@@ -50,7 +50,7 @@ class Scribe:
         self._store = store
         self._clock = clock
         self._attempts = attempts
-        self._herald = herald
+        self._outage = outage
         self._prepare = prepare
         self._carry_out = carry_out
         self._recorded = recorded
@@ -259,15 +259,14 @@ class Scribe:
             try:
                 recorded = await self._measured(actions)
             except Unavailable as away:
-                if self.away is None:
-                    self._herald.store_away(str(away))
                 self.away = away
+                self._outage.noticed(self, str(away))
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             else:
                 if self.away is not None:
                     self.away = None
-                    self._herald.store_back()
+                    self._outage.over(self)
                 return recorded
 
     async def _measured(self, actions: Sequence[Action]) -> Recorded:

@@ -3,7 +3,8 @@
 A worker's sign of life is a beat. Each worker is looked after by the node whose attempt it executes, and by no
 other: nodes of one machine see each other's workers, and leave them alone. A worker that has missed more beats
 than it may is dead: its attempt ends as if its node had died (D-7). Between beats there is a look when an attempt
-has begun or ended, so that who asks for the workers sees them soon; one that is over before is never written down.
+has begun, so that who asks for the workers sees them soon; one that is over before is never written down. A worker
+whose attempt has ended is written down as dead at once, also one that another process had written down as alive.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from headway.turn import KeepsWorkers, Sight
 _FIRST_S = 1.0
 """The first look at the machine comes so long after the start: then it knows what the cores were at."""
 _GATHERS_S = 2.0
-"""What begins or ends within this is looked at together."""
+"""What begins within this is looked at together."""
 _LOOK_WITHIN_S = 30.0
 
 
@@ -79,6 +80,12 @@ class Watch:
         """Whether the machine could not be looked at the last time."""
         self.needed = asyncio.Event()
         """Set once there is something to look at, or somebody to whom it is shown."""
+        self._begun: set[str] = set()
+        """Workers that were started here and have not ended: nobody else has written them down."""
+        self._inherited: dict[str, Outcome | None] = {}
+        """Workers that ended here and that another process may have written down, with how."""
+        self._has_begun = False
+        """Whether a worker has begun for which no look is planned yet."""
         self._changed = asyncio.Event()
 
     def keep(self, agent: AgentName, runner: object) -> bool:
@@ -104,6 +111,13 @@ class Watch:
 
     def began(self, start: Start) -> None:
         if start.run.agent in self.keepers:
+            key = worker_id(start.run.id, start.attempt)
+            if start.adopts:
+                self._begun.discard(key)
+            else:
+                self._begun.add(key)
+            self._inherited.pop(key, None)
+            self._has_begun = True
             self._changed.set()
 
     def ended(self, run: Run, attempt: int, outcome: Outcome | None = None) -> None:
@@ -115,11 +129,15 @@ class Watch:
             keeper.forget(run.id, attempt)
         except Exception as error:  # noqa: BLE001 - what it could not remove the scan finds
             self._herald.callback_failed(f"forgetting the worker of run {run.id}", describe(error))
-        worker = self.workers.get(worker_id(run.id, attempt))
+        key = worker_id(run.id, attempt)
+        worker = self.workers.get(key)
         if worker is not None:
-            code = None if outcome is None else beats.exit_code(outcome)
-            self.workers[worker.id] = beats.dead(worker, code)
+            self.workers[key] = beats.ended(worker, outcome)
             self._changed.set()
+        elif key not in self._begun:
+            self._inherited[key] = outcome
+            self._changed.set()
+        self._begun.discard(key)
 
     def abandoned(self) -> None:
         """An attempt was left behind; its worker may go on."""
@@ -132,32 +150,37 @@ class Watch:
         self._load()
         every = self._settings.beat_every
         beat_at = self._clock.elapsed() + min(every, round(_FIRST_S * SECOND))
+        look_at: Instant | None = None
         while True:
-            if await self._changes_before(beat_at):
-                await self._settle(await self._look())
-            else:
-                now = self._clock.elapsed()
+            await self._change_before(beat_at if look_at is None else min(beat_at, look_at))
+            now = self._clock.elapsed()
+            if self._has_begun:
+                self._has_begun = False
+                look_at = now + round(_GATHERS_S * SECOND) if look_at is None else look_at
+            if now >= beat_at:
                 # One at a time, also after this process was frozen: misses are counted by the minute.
                 beat_at = beat_at + every if beat_at + every > now else now + every
                 await self._beat(await self._look())
                 await self._take_snapshot()
+            elif look_at is not None and now >= look_at:
+                look_at = None
+                await self._settle(await self._look())
+            else:
+                await self._close()
 
     async def flush(self) -> None:
         """The node leaves: none of its workers is left, and the store is told so."""
         await self._store_beats(await self._over())
 
-    async def _changes_before(self, at: Instant) -> bool:
-        """Whether something has begun or ended, with all that came together with it, before it is time to beat."""
+    async def _change_before(self, at: Instant) -> None:
+        """Wait until something has begun or ended, or until then."""
         with suppress(TimeoutError):
             async with asyncio.timeout((at - self._clock.elapsed()) / SECOND):
                 await self._changed.wait()
-                await asyncio.sleep(_GATHERS_S)
-                return True
-        return False
+        self._changed.clear()
 
     async def _look(self) -> Mapping[str, Sight]:
         """The workers whose attempts go on here."""
-        self._changed.clear()
         found: list[Sight] = []
         for agent in tuple(self.keepers):
             found += await self.look_at(agent) or ()
@@ -201,6 +224,9 @@ class Watch:
             if key not in sights and self._should_be_there(worker)
         ]
         self._busy.clear()
+        self._begun &= {
+            worker_id(live.run.id, live.attempt) for live in self._kernel.stage.attempts.values()
+        }
         await self._write([*found, *missed])
         dead = [each for each in (*found, *missed) if each.missed and not is_alive(each)]
         # Together: what made them fall silent may make each of them slow to end.
@@ -236,6 +262,13 @@ class Watch:
         with suppress(Unavailable):
             await self._store_beats([*workers, *await self._over()])
 
+    async def _close(self) -> None:
+        """Write down whose end was told."""
+        told = [each for each in self.workers.values() if not is_alive(each)]
+        over = [each for each in told if not self._is_live(each)]
+        with suppress(Unavailable):
+            await self._store_beats([*over, *await self._over_unseen()])
+
     async def _over(self) -> list[Worker]:
         """Those whose attempt is over. One that was lost to another node may go on there: the store says so."""
         over: list[Worker] = []
@@ -247,6 +280,20 @@ class Watch:
                 if view is not None and not beats.is_unwanted(worker.attempt, view):
                     continue
             over.append(beats.dead(worker))
+        return [*over, *await self._over_unseen()]
+
+    async def _over_unseen(self) -> list[Worker]:
+        """Those that ended before this process ever saw them, if another one had written them down.
+
+        Not those of another machine: what is there only its own nodes know.
+        """
+        over: list[Worker] = []
+        for key, outcome in tuple(self._inherited.items()):
+            worker = await self._store.find_worker(key)
+            if worker is None or worker.host != self._host or not is_alive(worker):
+                self._inherited.pop(key, None)
+            else:
+                over.append(beats.ended(worker, outcome))
         return over
 
     async def _store_beats(self, workers: Sequence[Worker]) -> None:
@@ -256,6 +303,7 @@ class Watch:
         for worker in workers:
             if not is_alive(worker) and not self._is_live(worker):
                 self.workers.pop(worker.id, None)
+                self._inherited.pop(worker.id, None)
 
     async def _bury(self, worker: Worker) -> None:
         """It has missed too many beats: it is killed, and its attempt returns: nobody knows how it ended."""

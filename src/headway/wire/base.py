@@ -5,7 +5,10 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from headway.model.time import Instant, Span, instant_text, span_text
+from headway.model.time import A_DURATION, Instant, Span, instant_text, span_text
+
+ALLOWED = "allowed"
+"""Under this name the `extra` of a text with a pattern says in words what the pattern lets through."""
 
 
 class Request(
@@ -35,6 +38,7 @@ Length: TypeAlias = Annotated[
             r"^(0|([0-9]{1,9}(\.[0-9]{1,4})?(ms|s)|[0-9]{1,7}(\.[0-9]{1,4})?m"
             r"|[0-9]{1,5}(\.[0-9]{1,4})?h|[0-9]{1,4}(\.[0-9]{1,4})?d){1,4})$"
         ),
+        extra={ALLOWED: A_DURATION},
     ),
 ]
 Cursor: TypeAlias = Annotated[

@@ -1,19 +1,21 @@
 """The one form of an error, and how a request that cannot be read is told about, field by field."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import UnionType
 
 import msgspec
 from msgspec import inspect
 
 from headway.model.errors import InvalidInput, UnknownOption
-from headway.wire.base import Answer
+from headway.wire.base import ALLOWED, Answer
 
-_PLACED = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
+_PLACED = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`(?P<path>[^`]*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected (?P<allowed>.*?)(?:, got `.*`)?", re.DOTALL)
+_PATTERN = " matching regex "
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([0-9]+)\]")
 _KINDS = {
     "object": "an object",
@@ -58,15 +60,22 @@ def invalid(wrong: msgspec.ValidationError, kind: type, value: object) -> Invali
         return Missing(_join(place, missing["name"]))
     expected = _EXPECTED.fullmatch(what)
     allowed = _allowed(expected["allowed"]) if expected else f"something else: {what}"
+    if _PATTERN in what:
+        allowed = _patterned(kind, path, what)
+    if found["key"]:
+        allowed = f"an object in which each name is {allowed}"
     if what.startswith("Invalid enum value"):
         allowed = f"one of: {', '.join(_words(kind, path))}"
     return InvalidInput(place or BODY, _value_at(value, path), allowed)
 
 
-def allowed_by(wrong: msgspec.ValidationError) -> str:
-    """What would have been allowed, in words."""
-    expected = _EXPECTED.fullmatch(str(wrong))
-    return _allowed(expected["allowed"]) if expected else str(wrong)
+def allowed_by(wrong: msgspec.ValidationError, kind: type | UnionType) -> str:
+    """What would have been allowed, in words; `kind` is that of the value itself."""
+    what = str(wrong)
+    if _PATTERN in what:
+        return _patterned(kind, (), what)
+    expected = _EXPECTED.fullmatch(what)
+    return _allowed(expected["allowed"]) if expected else what
 
 
 class Missing(InvalidInput):
@@ -118,8 +127,43 @@ def _value_at(value: object, steps: Sequence[str | int]) -> object:
     return value
 
 
+def _patterned(kind: type | UnionType, steps: Sequence[str | int], what: str) -> str:
+    """What a text with a pattern may be, in the words that stand beside the pattern."""
+    for text, words in _patterns_at(_info(kind), steps):
+        if repr(text.pattern) in what:
+            return words
+    return "a text of another form"
+
+
+def _patterns_at(
+    info: inspect.Type, steps: Sequence[str | int]
+) -> Iterator[tuple[inspect.StrType, str]]:
+    """The texts that there can be at a place, each with its words."""
+    match info:
+        case inspect.Metadata(type=inspect.StrType() as text, extra=extra) if not steps:
+            if extra and ALLOWED in extra:
+                yield text, extra[ALLOWED]
+        case inspect.Metadata(type=inner):
+            yield from _patterns_at(inner, steps)
+        case inspect.UnionType(types=kinds):
+            for kind in kinds:
+                yield from _patterns_at(kind, steps)
+        case inspect.StructType(fields=fields) if steps:
+            for field in fields:
+                if field.encode_name == steps[0]:
+                    yield from _patterns_at(field.type, steps[1:])
+        case inspect.ListType(item_type=item) | inspect.VarTupleType(item_type=item):
+            yield from _patterns_at(item, steps[1:])
+        case inspect.DictType(key_type=key, value_type=value):
+            # Which of its names it was is not told.
+            yield from _patterns_at(key, steps)
+            yield from _patterns_at(value, steps)
+        case _:
+            return
+
+
 @lru_cache(256)
-def _info(kind: type) -> inspect.Type:
+def _info(kind: type | UnionType) -> inspect.Type:
     return inspect.type_info(kind)
 
 

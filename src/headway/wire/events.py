@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from headway.model.events import CATALOGUE
 from headway.model.telling import kind_of
-from headway.wire.base import Answer, Request
+from headway.wire.base import ALLOWED, Answer, Request
 from headway.wire.names import AgentName, SessionName
 from headway.wire.runs import RunIdText
 
@@ -28,6 +28,7 @@ EventId = Annotated[
     Meta(
         description="The id of an event of this server's stream.",
         pattern=r"^[0-9a-z]{1,32}-[0-9]{1,18}$",
+        extra={ALLOWED: "the id of an event, such as 1k3f9a2x-42"},
         max_length=64,
         examples=["1k3f9a2x-42"],
     ),

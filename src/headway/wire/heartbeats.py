@@ -11,9 +11,20 @@ from headway.model.run import Route
 from headway.model.settings import MAX_TEXT
 from headway.model.time import Instant, instant_text, span_text
 from headway.model.views import JobView
-from headway.wire.base import Answer, Cursor, Limit, Moment, Request, maybe_length, maybe_moment
+from headway.wire.base import (
+    ALLOWED,
+    Answer,
+    Cursor,
+    Limit,
+    Moment,
+    Request,
+    maybe_length,
+    maybe_moment,
+)
 from headway.wire.jobs import JobState, job_state
 from headway.wire.names import (
+    IS_TEXT,
+    TEXT,
     AgentName,
     LaneName,
     Line,
@@ -33,6 +44,7 @@ Hours = Annotated[
     Meta(
         description="From the first minute to the one before the last; over midnight where the end is earlier.",
         pattern=rf"^(?!(.{{5}})-\1$){_TIME}-({_TIME}|24:00)$",
+        extra={ALLOWED: "two times of day that differ, such as 09:00-17:30 or 22:00-06:00"},
         examples=["08:00-22:00"],
     ),
 ]
@@ -46,7 +58,7 @@ Session = Annotated[
     SessionName,
     Meta(description="`main`: the agent's own; `isolated`: a fresh one each time; else a key."),
 ]
-Text = Annotated[str, Meta(max_length=MAX_TEXT, pattern=r"^[^\u0000]*$")]
+Text = Annotated[str, Meta(max_length=MAX_TEXT, pattern=TEXT, extra=IS_TEXT)]
 
 
 class HeartbeatsQuery(Request, frozen=True, kw_only=True):

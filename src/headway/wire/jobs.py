@@ -14,6 +14,8 @@ from headway.model.views import JobView
 from headway.model.words import Misfire, Overlap, State
 from headway.wire.base import Answer, Limit, Moment, Request, maybe_moment
 from headway.wire.names import (
+    IS_NAME,
+    NAME,
     AgentName,
     JobCursor,
     LaneName,
@@ -51,7 +53,8 @@ JobNamed = Annotated[
         description="Its id, or `agent/name`.",
         min_length=1,
         max_length=2 * MAX_NAME + 1,
-        pattern=r"^[^\u0000]+$",
+        pattern=NAME,
+        extra=IS_NAME,
         examples=["support/morning brief"],
     ),
 ]

@@ -5,9 +5,14 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta
 
 from headway.model.settings import MAX_NAME
-from headway.model.time import DAY, MILLISECOND
+from headway.model.time import A_DURATION, DAY, MILLISECOND
+from headway.wire.base import ALLOWED
 
-_NAME = r"^[^\u0000]+$"
+NAME = r"^[^\u0000]+$"
+TEXT = r"^[^\u0000]*$"
+IS_NAME = {ALLOWED: "a text that is not empty and has no NUL in it"}
+IS_TEXT = {ALLOWED: "a text without NUL in it"}
+IS_CURSOR = {ALLOWED: "the `cursor` of the page before"}
 _LATEST_MS = 251_000_000_000_000
 _TEXT = r'"([^"\\\u0000-\u001f]|\\["\\/bfnrt]|\\u00(0[1-9a-f]|[1-9a-f][0-9a-f]))*"'
 """A text in JSON, as our cursors have them."""
@@ -16,22 +21,25 @@ _LONGEST_MS = 1_000 * 366 * DAY // MILLISECOND
 
 AgentName: TypeAlias = Annotated[
     str,
-    Meta(min_length=1, max_length=MAX_NAME, pattern=_NAME, examples=["support"]),
+    Meta(min_length=1, max_length=MAX_NAME, pattern=NAME, extra=IS_NAME, examples=["support"]),
 ]
 SessionName: TypeAlias = Annotated[
     str,
     Meta(
         min_length=1,
         max_length=MAX_NAME,
-        pattern=_NAME,
+        pattern=NAME,
+        extra=IS_NAME,
         examples=["agent:support:telegram:dm:42"],
     ),
 ]
 LaneName: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=MAX_NAME, pattern=_NAME, examples=["main"])
+    str, Meta(min_length=1, max_length=MAX_NAME, pattern=NAME, extra=IS_NAME, examples=["main"])
 ]
-Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME, pattern=_NAME)]
-Line: TypeAlias = Annotated[str, Meta(max_length=4_096, pattern=r"^[^\u0000]*$")]
+Name: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=MAX_NAME, pattern=NAME, extra=IS_NAME)
+]
+Line: TypeAlias = Annotated[str, Meta(max_length=4_096, pattern=TEXT, extra=IS_TEXT)]
 """A text that may be empty, as long as a path or an address."""
 Zone: TypeAlias = Annotated[
     str,
@@ -63,12 +71,18 @@ SomeLength: TypeAlias = Annotated[
             r"^(?=.*[1-9])([0-9]{1,9}(\.[0-9]{1,3})?s|[0-9]{1,9}ms|[0-9]{1,7}(\.[0-9]{1,3})?m"
             r"|[0-9]{1,5}(\.[0-9]{1,3})?h|[0-9]{1,4}(\.[0-9]{1,3})?d){1,4}$"
         ),
+        extra={ALLOWED: f"{A_DURATION}, longer than 0"},
     ),
 ]
-NumberCursor: TypeAlias = Annotated[str, Meta(description=_GOES_ON, pattern=r"^[0-9]{1,18}$")]
-JobCursor: TypeAlias = Annotated[str, Meta(description=_GOES_ON, pattern=rf"^\[{_TEXT},{_TEXT}\]$")]
+NumberCursor: TypeAlias = Annotated[
+    str, Meta(description=_GOES_ON, pattern=r"^[0-9]{1,18}$", extra=IS_CURSOR)
+]
+JobCursor: TypeAlias = Annotated[
+    str, Meta(description=_GOES_ON, pattern=rf"^\[{_TEXT},{_TEXT}\]$", extra=IS_CURSOR)
+]
 LetterCursor: TypeAlias = Annotated[
-    str, Meta(description=_GOES_ON, pattern=rf"^\[(0|[1-9][0-9]{{0,17}}),{_TEXT}\]$")
+    str,
+    Meta(description=_GOES_ON, pattern=rf"^\[(0|[1-9][0-9]{{0,17}}),{_TEXT}\]$", extra=IS_CURSOR),
 ]
 Number: TypeAlias = Annotated[int, Meta(ge=0)]
 

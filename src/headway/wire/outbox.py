@@ -8,19 +8,21 @@ from headway.core.callback_url import CALLBACK, shown_url
 from headway.model.places import Delivery
 from headway.model.run import Route
 from headway.model.time import instant_text
-from headway.wire.base import Answer, Limit, Moment, Request
+from headway.wire.base import Answer, Limit, Moment, Request, maybe_moment
 from headway.wire.names import LetterCursor, Name, Number
 from headway.wire.places import AttachmentAnswer, RouteAnswer, attachment_answers, route_answer
 
 LetterState = Literal["dead", "waiting"]
+SoughtState = Literal["dead", "waiting", "all"]
 
 
 class LettersQuery(Request, frozen=True, kw_only=True):
     """Which deliveries to list."""
 
-    state: Annotated[LetterState, Meta(description="What was given up, or what still waits.")] = (
-        "dead"
-    )
+    state: Annotated[
+        SoughtState,
+        Meta(description="What was given up, what still waits, or both."),
+    ] = "dead"
     channel: Name | None = None
     limit: Limit = 100
     cursor: LetterCursor | None = None
@@ -45,6 +47,9 @@ class LetterAnswer(Answer, frozen=True, kw_only=True):
     tries: Number
     first_at: Annotated[Moment, Meta(description="When it was first to be said.")]
     error: Annotated[str, Meta(description="Why the latest try failed.")]
+    next_at: Annotated[
+        Moment | None, Meta(description="When it is tried next; null: it was given up.")
+    ] = None
 
 
 class LetterPage(Answer, frozen=True, kw_only=True):
@@ -61,10 +66,11 @@ class LetterRetried(Answer, frozen=True, kw_only=True):
     retried: Literal[True] = True
 
 
-def letter_answer(delivery: Delivery, state: LetterState) -> LetterAnswer:
+def letter_answer(delivery: Delivery) -> LetterAnswer:
+    """What lies in the outbox: if nobody tries it again, it was given up."""
     return LetterAnswer(
         id=delivery.id,
-        state=state,
+        state="dead" if delivery.due_at is None else "waiting",
         route=route_answer(_shown(delivery.route)),
         text=delivery.text,
         attachments=attachment_answers(delivery.attachments),
@@ -73,6 +79,7 @@ def letter_answer(delivery: Delivery, state: LetterState) -> LetterAnswer:
         tries=delivery.tries,
         first_at=instant_text(delivery.first_at),
         error=delivery.error,
+        next_at=maybe_moment(delivery.due_at),
     )
 
 

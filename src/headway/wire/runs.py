@@ -8,10 +8,10 @@ from headway.model.outcome import Attachment, Outcome
 from headway.model.run import Run
 from headway.model.views import RunTree, RunView, Why
 from headway.model.words import Reason, Rule, Source, State
-from headway.wire.base import Answer, Limit, Moment, Request, maybe_length
+from headway.wire.base import ALLOWED, Answer, Limit, Moment, Request, maybe_length
 from headway.wire.base import maybe_moment as _maybe
 from headway.wire.base import moment as _moment
-from headway.wire.names import AgentName, Number, SessionName, ShownLength
+from headway.wire.names import IS_CURSOR, AgentName, Number, SessionName, ShownLength
 from headway.wire.places import AttachmentAnswer, RouteAnswer, attachment_answers, route_answer
 
 RunIdText = Annotated[
@@ -19,6 +19,7 @@ RunIdText = Annotated[
     Meta(
         description="The id of a run.",
         pattern=r"^[0-9A-Za-z._:-]{1,128}$",
+        extra={ALLOWED: "the id of a run, such as 1k3f9a2xq-42"},
         examples=["1k3f9a2xq-42"],
     ),
 ]
@@ -27,6 +28,7 @@ RunCursor = Annotated[
     Meta(
         description="Where the next page begins: the `cursor` of the page before.",
         pattern=r"^[0-9]{1,18}$",
+        extra=IS_CURSOR,
     ),
 ]
 Place = Annotated[
@@ -102,6 +104,7 @@ class RunAnswer(Answer, frozen=True):
     action: str | None
     """Of a task: what is to be done; `GET /tasks/{taskId}` tells all of it."""
     outcome: OutcomeAnswer | None
+    node: Annotated[int | None, Meta(description="The node that runs it, while one does.")]
 
 
 class RunPage(Answer, frozen=True):
@@ -181,6 +184,7 @@ def run_answer(view: RunView) -> RunAnswer:
         job=_job(run),
         action=None if run.task is None else run.task.action,
         outcome=None if view.outcome is None else outcome_answer(view.outcome),
+        node=view.node or None,
     )
 
 

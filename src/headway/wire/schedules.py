@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from headway.model.settings import MAX_TEXT
-from headway.wire.base import Answer, Request
-from headway.wire.names import Line, MomentMs, Name, SomeMilliseconds, Zone
+from headway.wire.base import ALLOWED, Answer, Request
+from headway.wire.names import IS_TEXT, TEXT, Line, MomentMs, Name, SomeMilliseconds, Zone
 
 Expression = Annotated[
     str,
@@ -25,10 +25,11 @@ JobText = Annotated[
         min_length=1,
         max_length=MAX_TEXT,
         pattern=r"\S",
+        extra={ALLOWED: "a text, not only blanks"},
         examples=["What is new?"],
     ),
 ]
-Word = Annotated[str, Meta(max_length=MAX_TEXT, pattern=r"^[^\u0000]*$")]
+Word = Annotated[str, Meta(max_length=MAX_TEXT, pattern=TEXT, extra=IS_TEXT)]
 CommandText = Annotated[
     str,
     Meta(
@@ -62,8 +63,16 @@ Argv = Annotated[
         },
     ),
 ]
+VariableName = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Za-z_][A-Za-z0-9_]*$",
+        max_length=512,
+        extra={ALLOWED: "letters, digits and _ of ASCII, and no digit first"},
+    ),
+]
 Variables = Annotated[
-    dict[Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=512)], Word],
+    dict[VariableName, Word],
     Meta(description="Variables of its environment.", max_length=1_000),
 ]
 

@@ -9,7 +9,7 @@ from headway.core.callback_url import MAX_URL
 from headway.model.task import Task
 from headway.model.views import RunView
 from headway.model.words import State
-from headway.wire.base import Answer, Limit, Moment, Request, maybe_moment, moment
+from headway.wire.base import ALLOWED, Answer, Limit, Moment, Request, maybe_moment, moment
 from headway.wire.errors import ErrorAnswer
 from headway.wire.moments import When
 from headway.wire.names import AgentName, LaneName, Line, Name, Number, SessionName
@@ -33,6 +33,7 @@ CallbackAddress = Annotated[
         min_length=1,
         max_length=MAX_URL,
         pattern=r"^https?://[\u0021-\u007e]+$",
+        extra={ALLOWED: "an address such as https://example.com/hook: http or https, and ASCII"},
         examples=["https://example.com/hook"],
     ),
 ]

@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from headway.model.words import WorkerKind, WorkerState
 from headway.model.worker import Beat, LaneLoad, Snapshot, Worker
-from headway.wire.base import Answer, Limit, Moment, Request, moment
-from headway.wire.names import AgentName, LetterCursor, Name, Number
+from headway.wire.base import ALLOWED, Answer, Limit, Moment, Request, moment
+from headway.wire.names import IS_CURSOR, AgentName, LetterCursor, Name, Number
 from headway.wire.runs import RunIdText
 
 WorkerIdText: TypeAlias = Annotated[
@@ -16,6 +16,7 @@ WorkerIdText: TypeAlias = Annotated[
     Meta(
         description="The id of a worker: its run and the number of the attempt.",
         pattern=r"^[0-9A-Za-z._:-]{1,139}$",
+        extra={ALLOWED: "the id of a worker, such as 1k3f9a2xq-42.1"},
         examples=["1k3f9a2xq-42.1"],
     ),
 ]
@@ -25,6 +26,7 @@ SnapshotCursor: TypeAlias = Annotated[
     Meta(
         description="Where the next page begins: the `cursor` of the page before.",
         pattern=r"^\[(0|[1-9][0-9]{0,17}),(0|[1-9][0-9]{0,17})\]$",
+        extra=IS_CURSOR,
     ),
 ]
 

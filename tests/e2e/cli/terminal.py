@@ -43,6 +43,11 @@ class Terminal:
         return before
 
     @property
+    def rest(self) -> str:
+        """What was shown after what was waited for."""
+        return self._shown[self._seen :]
+
+    @property
     def blocks(self) -> bool:
         """Whether the program's standard output waits until the terminal has taken what is written."""
         about = Path(f"/proc/{self.process.pid}/fdinfo/1").read_text()

@@ -122,6 +122,43 @@ def test_w2_a_killed_nodes_commands_are_adopted_on_sqlite(tmp_path: Path, moment
     assert not any((tmp_path / "here").rglob("ended.json")), "what is stored is forgotten"
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_w2_a_worker_that_ended_while_nobody_was_there_is_dead_once_its_run_has_ended(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """The killed node had written it down as alive; the next one finds only how it ended."""
+    sqlite = f"sqlite:///{tmp_path}/work.db"
+    store = sqlite if kind == "sqlite" else request.getfixturevalue("server").url
+    scene = Scene(store, tmp_path)
+
+    async def play() -> None:
+        async with asking(scene.store) as hw:
+            first = scene.node("first")
+            with ended_at_last([first]):
+                first.wait_for(" runs ")
+                run = await hw.submit("waiter")
+                await until(lambda: _written_down(hw, 1), "its worker is seen")
+                first.kill()
+            scene.go()
+            await until(lambda: any((tmp_path / "here").rglob("ended.json")), "it has ended")
+            assert await _written_down(hw, 1)
+            second = scene.node("second")
+            with ended_at_last([second]):
+                assert really_ended(await run.wait())
+                await until(lambda: _written_down(hw, 0), "its worker is dead", within_s=5)
+                worker = await hw.worker(f"{run.id}.1")
+                assert worker is not None
+                assert (worker.exit_code, worker.lines[-1]) == (7, "over")
+                second.end()
+
+    headway.run(play())
+
+
+async def _written_down(hw: Headway, count: int) -> bool:
+    """Whether so many workers are said to live."""
+    return len((await hw.workers()).workers) == count
+
+
 async def _adopted(hw: Headway, count: int) -> bool:
     return sum(one.adopted for one in (await hw.workers()).workers) == count
 

@@ -1,7 +1,9 @@
 """`headway attach`, where there is nothing to attach to: each reason in one line (W-1)."""
 
 import asyncio
+import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import msgspec
@@ -91,6 +93,29 @@ def test_a_store_can_be_asked(tmp_path: Path) -> None:
     assert f"run {done} has ended: done\n" in shell.refused(*attach, done)
     assert f"run {waits} is queued" in shell.refused(*attach, waits)
     assert "there is no run 'nobody'" in shell.refused(*attach, "nobody")
+
+
+def test_without_libtmux_a_run_that_has_no_pane_is_still_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = sqlite_shell(tmp_path)
+    headway = Headway(shell.store)
+    headway.remote_agent("elsewhere")
+
+    async def fill() -> str:
+        async with headway:
+            return (await headway.submit("elsewhere")).id
+
+    waits = asyncio.run(fill())
+    find = importlib.util.find_spec
+    monkeypatch.setitem(sys.modules, "libtmux", None)
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, package=None: None if name == "libtmux" else find(name, package),
+    )
+    told = shell.refused("attach", waits)
+    assert f"run {waits} is queued: it has no pane before it runs" in told
 
 
 def test_without_a_server_that_is_said() -> None:

@@ -76,6 +76,28 @@ class TestCheck:
         ]
         assert "FILE: 'none.toml'" in shell.refused("config", "check", "none.toml")
 
+    @pytest.mark.parametrize("option", ["--config", "-c"])
+    def test_o2_a_file_can_be_named_as_serve_takes_it(
+        self, shell: Shell, tmp_path: Path, option: str
+    ) -> None:
+        other = tmp_path / "other.toml"
+        other.write_text("")
+        assert shell.ok("config", "check", option, str(other)).lines == [
+            f"{other}: 0 settings, nothing wrong"
+        ]
+        assert "--config: 'none.toml'" in shell.refused("config", "check", option, "none.toml")
+        both = shell.refused("config", "check", "a.toml", option, str(other))
+        assert "left out where FILE is given" in both
+
+    def test_l1_a_lane_that_is_not_there_is_warned_about(self, shell: Shell) -> None:
+        write('[agents.m]\nlane = "codign"\n[agents.n]\nlane = "main"\n[lanes]\ncoding = 1\n')
+        called = shell("config", "check")
+        assert called.code == 0
+        assert called.err == (
+            "headway: warning: headway.toml line 2: agents.m.lane: there is no lane 'codign', "
+            "so its runs go to 'main'; did you mean 'coding'?\n"
+        )
+
     def test_o2_the_environment_is_checked_too_and_odd_names_are_warned_about(
         self, shell: Shell
     ) -> None:

@@ -32,7 +32,8 @@ def test_o4_programs_get_json(shell: Shell) -> None:
 def test_o4_a_token_is_revoked_by_name_and_then_unknown(shell: Shell) -> None:
     shell("tokens", "create", "ci")
     assert shell.ok("tokens", "revoke", "ci").out == "token ci is revoked\n"
-    assert "no tokens" in shell.ok("tokens", "list").out
+    listed = shell.ok("tokens", "list").out
+    assert listed == f"no tokens in {shell.store}: only this machine may ask a server there\n"
     assert "no token 'ci': there are none in sqlite:" in shell.refused("tokens", "revoke", "ci")
     shell("tokens", "create", "other")
     assert "one of: other" in shell.refused("tokens", "revoke", "ci")
@@ -50,8 +51,8 @@ def test_a_bad_scope_and_a_bad_length_are_refused(shell: Shell) -> None:
 
 def test_the_store_is_that_of_a_server_which_names_none(shell: Shell, tmp_path: Path) -> None:
     home = {"HEADWAY_STORE": "", "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    assert "no tokens" in shell.ok("tokens", "list", **home).out
     assert "headway.db" in shell("tokens", "create", "ci", **home).err
+    assert "ci" in shell.ok("tokens", "list", **home).out
     assert f"store     {tmp_path}/headway/headway.db" in shell.ok("db", "status", **home).out
     assert "up to date" in shell.ok("db", "migrate", **home).out
 
@@ -60,4 +61,9 @@ def test_d8_looking_at_a_store_that_is_not_there_makes_none(shell: Shell, tmp_pa
     data = tmp_path / "data"
     home = {"HEADWAY_STORE": "", "XDG_DATA_HOME": str(data), "XDG_CONFIG_HOME": str(data)}
     assert shell("db", "status", **home).code == 2
+    assert shell("tokens", "list", **home).code == 2
     assert not data.exists()
+    typo = tmp_path / "typo.db"
+    told = shell.refused("tokens", "list", "--store", f"sqlite:///{typo}")
+    assert f"{typo}: there is no such file" in told
+    assert not typo.exists()

@@ -61,8 +61,17 @@ def test_the_text_is_that_of_the_server() -> None:
 
 
 def test_what_is_no_headway_server_is_said() -> None:
-    error = error_of(502, b"<html>Bad Gateway</html>")
-    assert "no Headway server: 502" in str(error)
+    error = error_of(502, b"<html>Bad Gateway</html>", url="http://front")
+    assert "at http://front, no Headway server: 502" in str(error)
+    assert exit_code(error) == 3, "the server behind the proxy may come back"
+    foreign = error_of(404, b"<!DOCTYPE html>\n<title>nope</title>", url="http://else")
+    assert str(foreign) == (
+        "what answers at http://else is no Headway server: 404 and a page for browsers; "
+        "name another with --server or HEADWAY_SERVER"
+    )
+    assert exit_code(foreign) == 2
+    assert "server: 404 {'detail': 1}; name" in str(error_of(404, b"{'detail':\n 1}"))
+    assert "server: 404; name" in str(error_of(404, b"\x00\x01"))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,12 @@ import httpx
 import pytest
 
 from headway.client import Client, NoServer
+from headway.client.runs import ServerAway, ServerBack
 from headway.client.streams import Reader
+from headway.model.errors import NotFound
 from headway.testing import virtual_time
 from headway.wire.events import EventQuery
+from headway.wire.output import RunOver
 
 
 def read(text: str) -> list[tuple[str, str, dict[str, object]]]:
@@ -92,3 +95,64 @@ async def test_what_is_only_remembered_ends_by_itself() -> None:
     client, asked = server(Pieces(b'id: b-1\ndata: {"n":1}\n\n'))
     assert [event.id async for event in client.events(EventQuery(follow=False))] == ["b-1"]
     assert asked[0].url.params["follow"] == "false"
+
+
+OVER = (
+    b'event: outcome\ndata: {"runId":"r1","into":null,"outcome":{"state":"done","reason":null,"text":"hi",'
+    b'"attachments":[],"data":null,"error":"","into":null,"tokensIn":0,"tokensOut":0,"code":"","details":null}}\n\n'
+)
+
+
+def flaky(*answers: httpx.Response | httpx.HTTPError) -> Client:
+    left = list(answers)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        now = left.pop(0)
+        if isinstance(now, httpx.HTTPError):
+            raise now
+        return now
+
+    return Client("http://server", transport=httpx.MockTransport(answer))
+
+
+def streamed(*pieces: bytes, breaks: bool = False) -> httpx.Response:
+    return httpx.Response(200, stream=Pieces(b"retry: 2000\n\n", *pieces, breaks=breaks))
+
+
+@virtual_time
+async def test_d1_a_run_that_waits_is_watched_on_when_the_server_is_back() -> None:
+    """It has emitted nothing yet, so nothing was heard before the connection broke."""
+    client = flaky(
+        streamed(breaks=True), httpx.ConnectError("refused"), httpx.Response(502), streamed(OVER)
+    )
+    news = [each async for each in client.runs.watch("r1")]
+    assert [type(each) for each in news] == [ServerAway, ServerBack, RunOver]
+
+
+@virtual_time
+async def test_d1_of_a_run_that_was_taken_the_first_connection_may_fail_too() -> None:
+    away = httpx.ConnectError("refused")
+    assert (await flaky(away, streamed(OVER)).runs.wait("r1", taken=True)).outcome.text == "hi"
+    with pytest.raises(NoServer):
+        await flaky(away, streamed(OVER)).runs.wait("r1")
+
+
+@virtual_time
+async def test_a_run_that_the_next_server_does_not_know_is_not_waited_for() -> None:
+    told = {
+        "error": "no such run",
+        "code": "not_found",
+        "retryable": False,
+        "details": {"run": "r1"},
+    }
+    client = flaky(streamed(breaks=True), httpx.Response(404, json=told))
+    with pytest.raises(NotFound):
+        await client.runs.wait("r1", taken=True)
+
+
+@virtual_time
+async def test_o3_a_quiet_stream_that_breaks_is_taken_up_too() -> None:
+    client = flaky(streamed(breaks=True), streamed(b'id: b-1\ndata: {"n":1}\n\n'))
+    async for event in client.events():
+        assert event.id == "b-1"
+        break

@@ -57,6 +57,29 @@ async def test_what_was_given_up_is_shown_and_can_be_tried_again() -> None:
 
 
 @virtual_time
+async def test_t4_what_waits_is_shown_with_its_next_try_beside_what_was_given_up() -> None:
+    hw = headway([], [True])
+
+    @hw.channel("mail")
+    async def mail(delivery: Delivery) -> None:
+        raise OSError("no network")
+
+    async with served(hw) as http:
+        await say(hw, "one")
+        await hw.send("support", "two", route=Route("mail", peer="two"))
+        await asyncio.sleep(1)
+        body = (await http.get("/outbox", params={"state": "all"})).json()
+        given_up, waits = body["letters"]
+        assert (given_up["state"], given_up["nextAt"]) == ("dead", None)
+        assert (waits["state"], waits["text"]) == ("waiting", "reply to two")
+        assert "no network" in waits["error"]
+        assert waits["tries"] > 0
+        assert waits["nextAt"] > waits["firstAt"]
+        only = (await http.get("/outbox", params={"state": "waiting"})).json()
+        assert [letter["id"] for letter in only["letters"]] == [waits["id"]]
+
+
+@virtual_time
 async def test_letters_are_paged_the_oldest_first() -> None:
     hw = headway([], [True])
     async with served(hw) as http:
@@ -70,6 +93,7 @@ async def test_letters_are_paged_the_oldest_first() -> None:
         assert other["letters"] == []
         wrong = await http.get("/outbox", params={"state": "alive"})
         assert refusal(wrong)[0] == 400
+        assert "one of: all, dead, waiting" in wrong.json()["error"]
 
 
 @virtual_time

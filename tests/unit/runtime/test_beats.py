@@ -106,3 +106,19 @@ def test_d8_only_the_last_lines_are_kept_and_as_every_store_can_keep_them() -> N
 def test_how_a_worker_ended_is_read_from_the_outcome(data: Json, code: int | None) -> None:
     assert beats.exit_code(Outcome(State.DONE, reply=Reply(data=data))) == code
     assert beats.exit_code(Outcome(State.FAILED, details=data)) == code
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lines"),
+    [
+        (Outcome(State.DONE, reply=Reply("a\nb\n", data={"exit": 0})), ["a", "b"]),
+        (Outcome(State.DONE, reply=Reply("no program wrote it")), []),
+        (Outcome(State.FAILED, details={"exit": 7, "output": "a\nb"}), ["a", "b"]),
+        (Outcome(State.FAILED, details={"output": 7}), []),
+        (Outcome(State.CANCELLED), []),
+    ],
+)
+def test_what_a_worker_wrote_last_is_read_from_the_outcome(
+    outcome: Outcome, lines: list[str]
+) -> None:
+    assert list(beats.last_lines(outcome)) == lines

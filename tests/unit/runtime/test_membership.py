@@ -19,7 +19,7 @@ from headway.runtime.clock import clock_for
 from headway.runtime.engine import Engine
 from headway.store.memory import MemoryStore
 from headway.testing import virtual_time
-from tests.unit.runtime.worlds import moment, now_s
+from tests.unit.runtime.worlds import SomeEvent, moment, now_s, only
 
 LEASE_S, RENEW_S, MARGIN_S = 30, 5, 10
 
@@ -32,6 +32,9 @@ class DoubtfulStore(MemoryStore):
     def __init__(self, settings: Settings, clock: Clock) -> None:
         super().__init__(settings, clock)
         self.away = False
+        self.renews = False
+        """Whether leases are renewed though it is away: as if the disk were full."""
+        self.hangs = False
         self.dead = False
         self.peers: tuple[Peer, ...] = ()
         self.buried: list[int] = []
@@ -46,7 +49,10 @@ class DoubtfulStore(MemoryStore):
         return await super().enlist(name, lease, host)
 
     async def renew(self) -> Renewal:
-        self._answer()
+        if self.hangs:
+            await asyncio.sleep(1_000)
+        if not self.renews:
+            self._answer()
         self.renewed_at.append(now_s())
         return Renewal(not self.dead, self.peers)
 
@@ -106,6 +112,9 @@ class World:
     def kinds(self) -> set[type[events.Event]]:
         return {type(event) for event in self.heard}
 
+    def told(self, kind: type[SomeEvent]) -> list[SomeEvent]:
+        return only(self.heard, kind)
+
     async def _agent(self, turn: Turn) -> str:
         self.begun.append((turn.text, turn.attempt, now_s()))
         try:
@@ -136,7 +145,8 @@ async def test_d3_n2_a_node_that_cannot_renew_ends_its_attempts_before_its_lease
     assert text == "100"
     # The last renewal was sent at 5 s: the lease ends at 35 s, and the attempt was cut well before.
     assert 24 <= at <= LEASE_S + 5 - MARGIN_S
-    assert events.NodeFenced in world.kinds()
+    (fenced,) = world.told(events.NodeFenced)
+    assert "connection refused" in fenced.reason
     world.store.away = False
     assert (await handle.wait()).text == "done"
     assert [attempt for _, attempt, _ in world.begun] == [1, 2]
@@ -173,9 +183,53 @@ async def test_d9_while_the_store_is_away_submissions_are_refused_and_then_all_g
     world.store.away = False
     assert (await handle.wait()).text == "done"
     assert len(world.begun) == 1
-    assert {events.StoreAway, events.StoreBack} <= world.kinds()
+    # The turn's end could not be stored, and the lease not be renewed: that is one outage.
+    assert (len(world.told(events.StoreAway)), len(world.told(events.StoreBack))) == (1, 1)
     assert events.NodeFenced not in world.kinds()
     await (await world.submit("1")).wait()
+    await world.engine.close()
+
+
+@virtual_time
+async def test_d9_an_idle_node_tells_once_that_the_store_is_away_and_once_that_it_is_back() -> None:
+    world = await World().start()
+    for outages in (1, 2):
+        world.store.away = True
+        await asyncio.sleep(40)
+        assert len(world.told(events.StoreAway)) == outages
+        assert len(world.told(events.StoreBack)) == outages - 1
+        world.store.away = False
+        await asyncio.sleep(10)
+        assert len(world.told(events.StoreBack)) == outages
+    assert "connection refused" in world.told(events.StoreAway)[0].error
+    assert len(world.told(events.NodeFenced)) == 2
+    await world.engine.close()
+
+
+@virtual_time
+async def test_d9_an_outage_lasts_until_each_part_that_noticed_it_has_reached_the_store() -> None:
+    world = await World().start()
+    handle = await world.submit("1")
+    await moment()
+    world.store.away = world.store.renews = True
+    await asyncio.sleep(12)
+    assert (len(world.told(events.StoreAway)), len(world.told(events.StoreBack))) == (1, 0)
+    world.store.away = False
+    assert (await handle.wait()).text == "done"
+    assert len(world.told(events.StoreBack)) == 1
+    await world.engine.close()
+
+
+@virtual_time
+async def test_n2_a_fence_says_that_the_store_did_not_answer() -> None:
+    world = await World().start()
+    world.store.hangs = True
+    await asyncio.sleep(30)
+    (fenced,) = world.told(events.NodeFenced)
+    assert fenced.reason == "the store has not answered a renewal for 15s"
+    world.store.hangs = False
+    await asyncio.sleep(60)
+    assert (len(world.told(events.StoreAway)), len(world.told(events.StoreBack))) == (1, 1)
     await world.engine.close()
 
 
@@ -244,7 +298,8 @@ async def test_n2_right_before_a_runner_is_called_the_lease_is_looked_at() -> No
     late = await world.submit("2", max_attempts=1)
     await moment()
     assert [text for text, _, _ in world.begun] == ["1"]
-    assert events.NodeFenced in world.kinds()
+    (fenced,) = world.told(events.NodeFenced)
+    assert "this process stood still" in fenced.reason
     assert (await late.wait()).text == "done"
     assert world.begun[1] == ("2", 1, 5.0)
     await world.engine.close()

@@ -47,6 +47,23 @@ async def test_w2_only_workers_of_this_machine_are_adopted(host: str, adopted: i
 
 
 @virtual_time
+async def test_w2_that_an_attempt_goes_on_is_told_when_it_does_and_as_no_new_start() -> None:
+    async with World() as world:
+        world.field.add("1-1", 1)
+        take_in(world.engine, "1-1", "here")
+        await moment()
+        (started,) = [each for each in world.heard if isinstance(each, events.RunStarted)]
+        assert (started.adopted, started.at, started.attempt) == (
+            True,
+            world.engine._clock.now(),
+            1,
+        )
+        handle, _ = await world.begin()
+        (_, fresh) = [each for each in world.heard if isinstance(each, events.RunStarted)]
+        assert (fresh.run_id, fresh.adopted) == (handle.id, False)
+
+
+@virtual_time
 async def test_d7_a_machine_that_cannot_be_looked_at_costs_the_run_and_not_the_node() -> None:
     async with World() as world:
         world.engine.register(AGENT, Refused(world.field), AgentSettings())

@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from typing import Self
 
-from headway import Handle, Reason, State
+import pytest
+
+from headway import Handle, Outcome, Reason, Reply, State, Turn
 from headway.model import events
 from headway.model.errors import StoreUnavailable
-from headway.model.run import AgentName, RunId
+from headway.model.run import AgentName, Run, RunId
 from headway.model.settings import AgentSettings, Settings
 from headway.model.time import MINUTE, SECOND, Instant
 from headway.model.views import RunView
-from headway.model.words import WorkerState
+from headway.model.words import WorkerKind, WorkerState
 from headway.model.worker import Snapshot, Worker
 from headway.ports import Clock, SnapshotQuery, WorkerQuery
 from headway.runtime.clock import clock_for
@@ -238,6 +240,72 @@ async def test_an_attempt_that_has_ended_is_forgotten_and_its_worker_dead() -> N
         await asyncio.sleep(5)
         assert (await world.worker(handle)).state is WorkerState.DEAD
         assert (await world.store.workers(WorkerQuery())).workers == ()
+
+
+class TellingRunner(FieldRunner):
+    """Its workers are programs: they wrote something, and ended with a code."""
+
+    async def run(self, turn: Turn) -> Reply:  # type: ignore[override]
+        await super().run(turn)
+        return Reply("step 24/25\nstep 25/25", data={"exit": 0})
+
+
+@virtual_time
+async def test_d8_the_last_beat_says_how_a_worker_ended_and_what_it_wrote_last_and_comes_at_once() -> (
+    None
+):
+    async with World() as world:
+        world.engine.register(AGENT, TellingRunner(world.field), AgentSettings(max_attempts=1))
+        handle, body = await world.begin()
+        body.lines = ("step 6/25",)
+        await asyncio.sleep(10)
+        assert (await world.worker(handle)).lines == ("step 6/25",)
+        body.ended.set_result(0)
+        await handle.wait()
+        await moment()
+        worker = await world.worker(handle)
+        assert (worker.state, worker.exit_code) == (WorkerState.DEAD, 0)
+        assert worker.lines == ("step 24/25", "step 25/25")
+        (last, *_) = await world.store.beats(worker.id, 1)
+        assert (last.state, last.lines) == (WorkerState.DEAD, worker.lines)
+
+
+def left_by_another(run: Run, host: str) -> Worker:
+    """A worker as a process that is gone had written it down."""
+    kind = WorkerKind.COMMAND
+    return Worker(
+        f"{run.id}.2", run.id, 2, AGENT, run.session, kind, host, 9, 77, 1.5, 0, WorkerState.BUSY, 0
+    )
+
+
+@pytest.mark.parametrize(("host", "state"), [("here", "dead"), ("there", "busy")])
+def test_w2_a_worker_that_another_process_saw_last_is_dead_as_soon_as_its_run_has_ended(
+    host: str, state: str
+) -> None:
+    """Also while the store could not be told; but what is on another machine only that one knows."""
+
+    @virtual_time
+    async def play() -> None:
+        async with World() as world:
+            handle, body = await world.begin()
+            run = world.engine.kernel.stage.runs[handle.id].run
+            await world.store.beat([left_by_another(run, host)], 0)
+            world.store.away = True
+            world.engine.watch.ended(
+                run, 2, Outcome(State.DONE, reply=Reply("over", data={"exit": 0}))
+            )
+            await asyncio.sleep(10)
+            assert (await world.worker(handle, 2)).state is WorkerState.BUSY
+            world.store.away = False
+            await asyncio.sleep(60)
+            worker = await world.worker(handle, 2)
+            assert worker.state == state
+            assert (worker.exit_code, worker.lines) == (
+                (0, ("over",)) if host == "here" else (None, ())
+            )
+            body.ended.set_result(0)
+
+    play()
 
 
 @virtual_time

@@ -23,6 +23,12 @@ def check(
         ),
     ] = None,
     *,
+    named: Annotated[
+        str | None,
+        typer.Option(
+            "--config", "-c", metavar="FILE", help="The same, as `headway serve` takes it."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say whether a server would start with these settings.
@@ -31,16 +37,19 @@ def check(
     exist and every value that is not allowed, with its line. Starts nothing.
     """
     from headway.cli.config.reading import deeper_problems, read_config
+    from headway.config import lane_warnings
     from headway.model.errors import Refused
 
     config: Config | None = None
     problems: list[Refused] = []
     try:
-        config = read_config(file)
+        config = read_config(_one_of(file, named))
         problems += deeper_problems(config)
     except Refused as refused:
-        problems += _each(refused)
-    warnings = () if config is None else config.warnings
+        problems += _each(refused, "FILE" if named is None else "--config")
+    warnings: tuple[str, ...] = ()
+    if config is not None:
+        warnings = (*config.warnings, *lane_warnings(config.settings, config.sources))
     if as_json:
         _tell_json(config, problems, warnings)
     else:
@@ -49,13 +58,21 @@ def check(
         raise typer.Exit(REFUSED)
 
 
-def _each(refused: "Refused") -> "tuple[Refused, ...]":
+def _one_of(file: str | None, named: str | None) -> str | None:
+    from headway.model.errors import InvalidInput
+
+    if file is not None and named is not None:
+        raise InvalidInput("--config", named, "left out where FILE is given")
+    return named if file is None else file
+
+
+def _each(refused: "Refused", said: str) -> "tuple[Refused, ...]":
+    """All that is wrong; a file that cannot be found is named as it was said."""
     from headway.config import ConfigRefused
     from headway.model.errors import InvalidInput
 
     if isinstance(refused, InvalidInput) and refused.field == "--config":
-        # What other commands take as an option is an argument here.
-        return (InvalidInput("FILE", refused.value, refused.allowed),)
+        return (InvalidInput(said, refused.value, refused.allowed),)
     return refused.problems if isinstance(refused, ConfigRefused) else (refused,)
 
 

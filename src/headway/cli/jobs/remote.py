@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+from headway.cli.following import over
 from headway.client import Client
 from headway.core.crontab import read_crontab
 from headway.core.job_files import read_jobs, write_jobs
@@ -58,7 +59,7 @@ class RemoteJobs:
         return await self._client.jobs.run(job, only_if_due=only_if_due)
 
     async def wait(self, run_id: str) -> RunOver:
-        return await self._client.runs.wait(run_id)
+        return await over(self._client, run_id, taken=True)
 
     async def load(
         self, text: str, agent: str | None, *, crontab: bool, user_column: bool

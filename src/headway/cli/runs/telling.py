@@ -39,7 +39,7 @@ def run_lines(run: RunAnswer, now: Instant) -> str:
     """All about one run."""
     rows = [
         ("run", run.run_id),
-        ("state", state_text(run)),
+        ("state", state_text(run) if run.node is None else f"{state_text(run)} on node {run.node}"),
         ("agent", run.agent_id),
         ("session", one_line(run.session)),
         ("source", run.source if run.job is None else f"{run.source} of job {run.job}"),

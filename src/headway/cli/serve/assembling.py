@@ -19,7 +19,7 @@ from headway.cli.serve.reloading import LiveConfig
 from headway.cli.serve.show import Show
 from headway.cli.worker.agents import find_headway
 from headway.cli.worker.service import Service, print_line
-from headway.config import Config, load
+from headway.config import Config, lane_warnings, load
 from headway.facade import Headway
 from headway.logs import open_log
 from headway.model.errors import Refused
@@ -63,6 +63,8 @@ def serve_as_asked(asked: Asked) -> None:
         print(f"headway: {warning}", file=sys.stderr)
     headway = _headway(asked)
     live = LiveConfig(headway, config, read)
+    for warning in lane_warnings(headway.settings, config.sources):
+        print(f"headway: {warning}", file=sys.stderr)
     _choose_store(headway, config, demo=asked.demo)
     if asked.name is not None:
         headway.use_name(asked.name)

@@ -66,7 +66,7 @@ def submit(
     )
     taken = ask(server, token, lambda client: client.tasks.submit(task))
     if wait:
-        follow_to_end(server, token, taken.task_id, as_json=as_json)
+        follow_to_end(server, token, taken.task_id, as_json=as_json, taken=True)
         return
     from headway.cli.answers import show
 

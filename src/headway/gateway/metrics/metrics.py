@@ -143,8 +143,8 @@ class Metrics:
         self._submitted.counts[event.source, self._lanes.label(event.lane)] += 1
 
     def _run_started(self, event: RunStarted) -> None:
-        # Before a further attempt it has not only waited.
-        if event.attempt == 1:
+        # Before a further attempt it has not only waited; one that goes on was counted where it began.
+        if event.attempt == 1 and not event.adopted:
             self._waits.observe((self._lanes.label(event.lane),), event.waited)
 
     def _run_finished(self, event: RunFinished) -> None:

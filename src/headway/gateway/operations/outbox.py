@@ -16,16 +16,16 @@ from headway.wire.outbox import (
 
 @operation(Scope.READ)
 async def list_letters(desk: Desk, caller: Caller, asked: LettersQuery) -> LetterPage:
-    """List what was given up or, with `state=waiting`, what is still to be delivered; the oldest first.
+    """List what was given up, with `state=waiting` what is still to be delivered, or `all`; the oldest first.
 
     A token for one agent cannot see it: letters of all agents are in one outbox.
     """
     caller.need_all_agents()
+    dead = None if asked.state == "all" else asked.state == "dead"
     page = await desk.hw.letters(
-        dead=asked.state == "dead", channel=asked.channel, limit=asked.limit, cursor=asked.cursor
+        dead=dead, channel=asked.channel, limit=asked.limit, cursor=asked.cursor
     )
-    letters = tuple(letter_answer(letter, asked.state) for letter in page.letters)
-    return LetterPage(letters=letters, cursor=page.cursor)
+    return LetterPage(letters=tuple(map(letter_answer, page.letters)), cursor=page.cursor)
 
 
 @operation(Scope.CONTROL)

@@ -24,6 +24,7 @@ handlers = [
                     "tries": 9,
                     "firstAt": "2026-11-14T09:30:00.000Z",
                     "error": "Forbidden: the bot was blocked by the user",
+                    "nextAt": None,
                 }
             ],
             "cursor": None,

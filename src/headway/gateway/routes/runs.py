@@ -32,6 +32,7 @@ _RUN = {
     "job": None,
     "action": None,
     "outcome": None,
+    "node": 3,
 }
 _WHY = {
     "runId": "1k3f9a2xq-43",

@@ -21,9 +21,8 @@ class _Letter(msgspec.Struct, eq=False):
     dead: bool = False
 
     def shown(self) -> Delivery:
-        if not self.error:
-            return self.delivery
-        return msgspec.structs.replace(self.delivery, error=self.error)
+        due_at = None if self.dead else self.due_at
+        return msgspec.structs.replace(self.delivery, error=self.error, due_at=due_at)
 
 
 class MemoryOutbox:
@@ -85,7 +84,7 @@ class MemoryOutbox:
         found = [
             letter
             for letter in self._letters.values()
-            if letter.dead is query.dead
+            if query.dead in {None, letter.dead}
             and query.channel in {None, letter.delivery.route.channel}
             and (after is None or _place(letter) > after)
         ]

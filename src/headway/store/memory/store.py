@@ -473,7 +473,9 @@ class MemoryStore:
                 return RunView(record, State.QUEUED)
             case Start(run=run, attempt=attempt, at=at):
                 cancelling = run.id in self._cancelling
-                return RunView(run, State.RUNNING, attempt, at, cancelling=cancelling)
+                return RunView(
+                    run, State.RUNNING, attempt, at, cancelling=cancelling, node=self._node.id
+                )
             case Enqueue(run=run, state=state, attempt=attempt):
                 return RunView(run, state, attempt)
             case Finish(run=run, outcome=outcome, attempt=attempt, at=at, started_at=started_at):

@@ -23,6 +23,8 @@ from headway.store.postgres.hints import Hints
 from headway.store.postgres.statements import statements
 from headway.store.postgres.troubles import BAD_DATA
 
+_WHICH = {True: "o.dead", False: "not o.dead", None: "true"}
+
 
 class PostgresOutbox:
     """The part of the store that keeps deliveries."""
@@ -52,7 +54,7 @@ class PostgresOutbox:
 
     async def letters(self, query: LetterQuery) -> LetterPage:
         values: list[object] = [query.limit + 1]
-        wanted = ["o.dead" if query.dead else "not o.dead"]
+        wanted = [_WHICH[query.dead]]
         if query.cursor is not None:
             values += read_letter_cursor(query.cursor)
             wanted.append("(o.first_at, o.id) > ($2, $3)")
@@ -108,9 +110,11 @@ def _delivery(row: asyncpg.Record) -> Delivery:
 
 
 def _letter(row: asyncpg.Record) -> Delivery:
-    """The same, with why it failed."""
+    """The same, with why it failed and when it is tried next."""
     error = row["error"]
-    return msgspec.structs.replace(_delivery(row), error=decode_text(error) if error else "")
+    return msgspec.structs.replace(
+        _delivery(row), error=decode_text(error) if error else "", due_at=row["due_at"]
+    )
 
 
 def _written(error: str) -> str:

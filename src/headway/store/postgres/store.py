@@ -963,7 +963,12 @@ def _view(row: asyncpg.Record) -> RunView:
     if row["live_attempt"] is not None:
         cancelling = row["cut"] is not None
         return RunView(
-            run, State.RUNNING, row["live_attempt"], row["live_since"], cancelling=cancelling
+            run,
+            State.RUNNING,
+            row["live_attempt"],
+            row["live_since"],
+            cancelling=cancelling,
+            node=row["live_on"],
         )
     return RunView(run, State(row["waits"]), row["waits_attempt"])
 

@@ -69,12 +69,18 @@ def settle_delivery(
 def letters(database: Database, query: LetterQuery) -> LetterPage:
     """The oldest first; a page goes on after the last one of the page before."""
     after = (_BEFORE_ALL, "") if query.cursor is None else read_letter_cursor(query.cursor)
-    found = database.rows("letters", int(query.dead), *after, query.channel, query.limit + 1)
-    rows = cast(list[tuple[int, str, int, str, str]], found)
+    which = (*after, query.channel, query.limit + 1)
+    if query.dead is None:
+        found = database.rows("all_letters", *which)
+    else:
+        found = database.rows("letters", int(query.dead), *which)
+    rows = cast(list[tuple[int, str, int, str, int | None, str]], found)
     page = rows[: query.limit]
     said = tuple(
-        msgspec.structs.replace(decode_delivery(body), tries=tries, first_at=first_at, error=error)
-        for first_at, _, tries, error, body in page
+        msgspec.structs.replace(
+            decode_delivery(body), tries=tries, first_at=first_at, error=error, due_at=due_at
+        )
+        for first_at, _, tries, error, due_at, body in page
     )
     more = len(rows) > query.limit and page
     return LetterPage(said, letter_cursor(*page[-1][:2]) if more else None)

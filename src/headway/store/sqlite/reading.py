@@ -77,7 +77,7 @@ def _of_source(source: Source) -> tuple[str, tuple[Column, ...]]:
 
 def _view(row: tuple[Column, ...]) -> RunView:
     _, body, state, attempt, started_at, finished_at, outcome = row[:7]
-    waiting, waited, cancelling, live, live_since = row[7:]
+    waiting, waited, cancelling, live, live_since, live_on = row[7:]
     run = decode_run(cast(str, body))
     if state is not None:
         return RunView(
@@ -89,8 +89,10 @@ def _view(row: tuple[Column, ...]) -> RunView:
             None if outcome is None else decode_outcome(cast(str, outcome)),
         )
     if live is not None:
-        since = cast(int, live_since)
-        return RunView(run, State.RUNNING, cast(int, live), since, cancelling=bool(cancelling))
+        since, node = cast(int, live_since), cast(int, live_on)
+        return RunView(
+            run, State.RUNNING, cast(int, live), since, cancelling=bool(cancelling), node=node
+        )
     return RunView(run, State(cast(str, waiting)), cast(int, waited))
 
 

@@ -223,7 +223,7 @@ def test_o3_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
 
 
-def _started(attempt: int, waited: int, lane: str = "main") -> RunStarted:
+def _started(attempt: int, waited: int, lane: str = "main", *, adopted: bool = False) -> RunStarted:
     return RunStarted(
         at=0,
         run_id=RunId("r"),
@@ -233,6 +233,7 @@ def _started(attempt: int, waited: int, lane: str = "main") -> RunStarted:
         attempt=attempt,
         source=Source.TASK,
         waited=waited,
+        adopted=adopted,
     )
 
 
@@ -266,6 +267,7 @@ def _fired(kind: Fired, late: int) -> JobFired:
 _EVENTS = (
     _started(1, SECOND),
     _started(2, MINUTE),
+    _started(1, MINUTE, adopted=True),
     _finished(1, State.DONE, None),
     _finished(0, State.CANCELLED, Reason.STOPPED),
     _fired(Fired.ON_TIME, SECOND // 2),

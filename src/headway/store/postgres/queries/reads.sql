@@ -28,7 +28,7 @@ select * from headway.holdings_v1(array[$1::text], array[-1::bigint], $2);
 -- Indexes: endings_pkey, queue_run and attempts_pkey, by the run.
 select r.number, r.body, e.state, e.attempt, e.started_at, e.finished_at, e.outcome,
        q.state as waits, q.attempt as waits_attempt, q.cut,
-       a.attempt as live_attempt, a.started_at as live_since
+       a.attempt as live_attempt, a.started_at as live_since, a.node as live_on
 from headway.runs r
 left join headway.endings e on e.run = r.id
 left join headway.queue q on q.run = r.id

@@ -117,7 +117,8 @@ select r.route from headway.routes r where r.agent = $1;
 
 -- name: letter
 -- The columns of a delivery; what follows says which. Index: outbox_dead for those that were given up.
-select o.id, o.body, o.tries, o.first_at, o.error from headway.outbox o
+select o.id, o.body, o.tries, o.first_at, o.error, case when o.dead then null else o.due_at end as due_at
+from headway.outbox o
 
 -- name: retry_letter
 -- As if it were new. Index: outbox_pkey.

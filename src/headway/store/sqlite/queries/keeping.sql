@@ -38,11 +38,19 @@ INSERT OR IGNORE INTO outbox (id, channel, due_at, first_at, tries, body) VALUES
 
 -- name: letters
 -- The oldest first, after a place among them; a null channel is any. Index: outbox_dead; of what waits, outbox_due.
-SELECT first_at, id, tries, error, body
+SELECT first_at, id, tries, error, iif(dead, NULL, due_at), body
 FROM outbox
 WHERE dead = ?1 AND (first_at, id) > (?2, ?3) AND (?4 IS NULL OR channel = ?4)
 ORDER BY first_at, id
 LIMIT ?5;
+
+-- name: all_letters
+-- Also the oldest first, what waits and what was given up. No index: a person looks, and there are few.
+SELECT first_at, id, tries, error, iif(dead, NULL, due_at), body
+FROM outbox
+WHERE (first_at, id) > (?1, ?2) AND (?3 IS NULL OR channel = ?3)
+ORDER BY first_at, id
+LIMIT ?4;
 
 -- name: retry_letter
 -- Index: the primary key of outbox.

@@ -2,7 +2,7 @@
 -- Index: runs.id; the primary keys of queue and attempts.
 SELECT
     runs.number, runs.body, runs.state, runs.attempt, runs.started_at, runs.finished_at, runs.outcome,
-    queue.state, queue.attempt, queue.cut, attempts.attempt, attempts.started_at
+    queue.state, queue.attempt, queue.cut, attempts.attempt, attempts.started_at, attempts.node
 FROM runs
 LEFT JOIN queue ON queue.number = runs.number
 LEFT JOIN attempts ON attempts.number = runs.number

@@ -97,7 +97,7 @@ WHERE (host, at, node) IN (SELECT host, at, node FROM snapshots WHERE at <= ? OR
 -- A run and those below it, with the columns of `views`. Index: runs.id; the primary keys of kin, queue and attempts.
 SELECT
     runs.number, runs.body, runs.state, runs.attempt, runs.started_at, runs.finished_at, runs.outcome,
-    queue.state, queue.attempt, queue.cut, attempts.attempt, attempts.started_at
+    queue.state, queue.attempt, queue.cut, attempts.attempt, attempts.started_at, attempts.node
 FROM (
     SELECT number FROM runs WHERE id = ?1
     UNION ALL
