@@ -8,11 +8,13 @@ import pytest
 
 from headway import (
     Delivery,
+    Handle,
     Headway,
     LaneSettings,
     Reason,
     Route,
     RunView,
+    Sender,
     Settings,
     State,
     Turn,
@@ -115,32 +117,84 @@ def test_d7_n12_a_careful_run_behind_a_thousand_others_is_not_begun_twice() -> N
     _run(test)
 
 
-def test_x1_a_node_tells_why_a_run_waits_that_another_one_decides_for() -> None:
+async def _window(hw: Headway) -> list[Handle]:
+    """The second message extends the window of the first."""
+    chat = Route("web", peer="1")
+    return [
+        await hw.submit("a", text, session="window", route=chat, debounce="60s") for text in "xy"
+    ]
+
+
+async def _collect(hw: Headway) -> list[Handle]:
+    """Two people write while a turn runs."""
+    await hw.submit("a", "work", session="collect")
+    return [
+        await hw.submit(
+            "a", "more", session="collect", mode="collect", debounce="60s", sender=Sender(who)
+        )
+        for who in ("ann", "zoe")
+    ]
+
+
+async def _retry(hw: Headway) -> list[Handle]:
+    failing = await hw.submit("a", "fail", session="retry", retries=9)
+    return [failing, await hw.submit("a", "more", session="retry")]
+
+
+async def _width(hw: Headway) -> list[Handle]:
+    """What runs wants its session alone, what comes next does not."""
+    await hw.submit("a", "work", session="width")
+    return [await hw.submit("a", "more", session="width", max_concurrent=3)]
+
+
+async def _heartbeat(hw: Headway) -> list[Handle]:
+    """A message that comes later goes before it."""
+    await hw.submit("a", "work", session="heart")
+    beat = await hw.submit("a", "beat", session="heart", source="heartbeat")
+    return [beat, await hw.submit("a", "more", session="heart")]
+
+
+async def _later(hw: Headway) -> list[Handle]:
+    await hw.submit("a", "work", session="later")
+    behind = [await hw.submit("a", "more", session="later") for _ in range(2)]
+    return [*behind, await hw.submit("a", "late", session="later", due="5h")]
+
+
+async def _agreed(owner: Headway, other: Headway, run: str) -> int | None:
+    """Until both say the same; answers who decides, as the other one tells it."""
+    for _ in range(3_000):
+        here, there = await owner.why(run), await other.why(run)
+        same = (here.rule, here.until, here.by) == (there.rule, there.until, there.by)
+        if here.rule is not None and same:
+            return there.node
+        # What the owner has decided is stored a moment later.
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{run}: {await owner.why(run)}; {await other.why(run)}")
+
+
+@pytest.mark.parametrize("play", [_window, _collect, _retry, _width, _heartbeat, _later])
+def test_x1_a_node_tells_why_a_run_waits_that_another_one_decides_for(
+    play: Callable[[Headway], Awaitable[list[Handle]]],
+) -> None:
     async def test(url: str) -> None:
         owner, other = Headway(url, settings=QUICK), Headway(url, settings=QUICK)
-        begun, over = asyncio.Event(), asyncio.Event()
+        over = asyncio.Event()
 
         @owner.agent("a")
         async def works(turn: Turn) -> str:
-            begun.set()
+            if turn.text == "fail":
+                raise ConnectionError
             await over.wait()
             return "ok"
 
         other.remote_agent("a")
         async with owner, other:
-            running = await owner.submit("a", "work", session="s")
-            await begun.wait()
-            waiting = [await owner.submit("a", "more", session="s") for _ in range(2)]
-            later = await owner.submit("a", "later", session="s", due="5h")
-            for handle in (*waiting, later):
-                here, there = await owner.why(handle.id), await other.why(handle.id)
-                same = [(why.rule, why.until, why.by, why.session) for why in (here, there)]
-                assert same[0] == same[1]
-                assert there.node == owner.engine.number
-            assert (await other.why(waiting[0].id)).by == running.id
-            assert (await other.why(running.id)).rule is None
-            await later.cancel()
+            handles = await play(owner)
+            for handle in handles:
+                assert await _agreed(owner, other, handle.id) == owner.engine.number
             over.set()
+            for handle in handles:
+                await handle.cancel()
 
     _run(test)
 
