@@ -647,6 +647,7 @@ class TestBesideAWorker:
     def shared(self, request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
         return sqlite_shell(tmp_path) if request.param == "sqlite" else Shell(fresh_url())
 
+    @pytest.mark.timeout(300)
     def test_d2_jobs_are_added_fired_and_paused_while_a_worker_owns_the_store(
         self, shared: Shell, tmp_path: Path
     ) -> None:
