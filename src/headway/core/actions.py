@@ -1,6 +1,6 @@
 """What the kernel decides, as values. The runtime stores them in this order, then carries them out."""
 
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from headway.model.outcome import Json, Outcome, Reply
 from headway.model.places import Answer, Delivery, Order, Standing
@@ -100,6 +100,7 @@ class AskEstimate(Value, frozen=True):
 
     session: SessionKey
     agent: AgentName
+    epoch: ClassVar[int] = 0
 
 
 class Remember(Value, frozen=True):
@@ -131,6 +132,10 @@ class Deliver(Value, frozen=True):
 
     delivery: Delivery
 
+    @property
+    def epoch(self) -> int:
+        return self.delivery.epoch
+
 
 class NoteWait(Value, frozen=True):
     """A run waited long before it started (L-7)."""
@@ -138,12 +143,14 @@ class NoteWait(Value, frozen=True):
     run: Run
     waited: Span
     ahead: int
+    epoch: ClassVar[int] = 0
 
 
 class NoteLate(Value, frozen=True):
     """An attempt that counts no longer has returned (R-4)."""
 
     ticket: int
+    epoch: ClassVar[int] = 0
 
 
 class NoteHold(Value, frozen=True):
@@ -151,6 +158,7 @@ class NoteHold(Value, frozen=True):
 
     provider: str
     until: Instant
+    epoch: ClassVar[int] = 0
 
 
 class NoteExhausted(Value, frozen=True):
@@ -158,6 +166,7 @@ class NoteExhausted(Value, frozen=True):
 
     run: Run
     attempt: int
+    epoch: ClassVar[int] = 0
 
 
 Action: TypeAlias = (
@@ -179,6 +188,7 @@ Action: TypeAlias = (
     | NoteHold
     | NoteExhausted
 )
+"""Each has the epoch of the session that it belongs to; 0 where its order among others does not matter."""
 
 
 def session_of(action: Action) -> SessionKey | None:
@@ -196,17 +206,6 @@ def session_of(action: Action) -> SessionKey | None:
             return None
         case _:
             return action.run.session
-
-
-def epoch_of(action: Action) -> int:
-    """The epoch of the session that an action belongs to; 0 where its order among others does not matter."""
-    match action:
-        case AskEstimate() | NoteWait() | NoteLate() | NoteHold() | NoteExhausted():
-            return 0
-        case Deliver(delivery):
-            return delivery.epoch
-        case _:
-            return action.epoch
 
 
 class Done(Value, frozen=True):

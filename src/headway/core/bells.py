@@ -49,6 +49,11 @@ class LaneFree:
     lane: Lane
 
 
+@dataclass(slots=True)
+class SlotAwaited:
+    lane: Lane
+
+
 Bell: TypeAlias = (
     DeadlinePassed
     | TimeoutPassed
@@ -58,4 +63,5 @@ Bell: TypeAlias = (
     | QuietOver
     | AgentFree
     | LaneFree
+    | SlotAwaited
 )

@@ -193,6 +193,19 @@ class Floor:
                 best = flow
         return best
 
+    def next_ahead(self, lane: Lane, now: Instant) -> Flow | None:
+        """Whose plain run starts next in this lane, were there a slot; to be claimed or passed over at once."""
+        flow = self.quick_flow(lane) if self.lighter is not None else None
+        if flow is not None:
+            return flow
+        if self.lighter is not None:
+            self._enter_lighter()
+        return self._top(lane.heaps[PLAIN], now) if lane.ready[PLAIN] else None
+
+    def pass_over(self, flow: Flow) -> None:
+        """The flow is not claimed after all: it stands where its agent's place is."""
+        self._push(flow)
+
     def claim(self, flow: Flow, now: Instant) -> LiveRun:
         """Take the flow's first run off the floor, to start it: it holds a slot and weighs on its agent."""
         heads = flow.heads
@@ -351,7 +364,7 @@ class Floor:
         self.tasks = 0
         self.lighter = None
         for lane in self.lanes.values():
-            lane.in_use = lane.background = lane.yielding = lane.owed = 0
+            lane.in_use = lane.background = lane.yielding = lane.owed = lane.ahead = 0
             lane.preemptible.clear()
         for agent in self.agents.values():
             agent.inflight = agent.tasks = 0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never
 
-from headway.core import lending
+from headway.core import ahead, lending
 from headway.core.actions import (
     Action,
     Done,
@@ -28,6 +28,7 @@ from headway.core.bells import (
     HoldOver,
     LaneFree,
     QuietOver,
+    SlotAwaited,
     TimeoutPassed,
     WindowClosed,
 )
@@ -154,7 +155,7 @@ class Kernel:
         stage.refresh(session)
         if (session.posted is not None and session.posted is not live) or stage.touched:
             stage.fill_all()
-        elif live.lane.in_use < live.lane.width or live.lane.preemptible:
+        elif live.lane.in_use < live.lane.width or live.lane.preemptible or live.lane.ahead:
             stage.fill(live.lane)
         return None
 
@@ -272,6 +273,8 @@ class Kernel:
             return
         if live.ticket == 0 and self._keeps_out(parent, live):
             raise WouldDeadlock(child, live.session.key)
+        if live.next_up:
+            ahead.call_back(self.stage, live)
         lending.begin_wait(self.stage, parent, live)
         self.stage.fill(live.lane)
 
@@ -325,7 +328,18 @@ class Kernel:
         """Make a lane, or change one: up starts waiting runs at once, down lets running ones finish (L-2)."""
         self._advance(now)
         lane = self.stage.floor.set_lane(name, settings, self.stage.now)
+        if lane.next_up and lane.in_use >= lane.width:
+            ahead.call_all_back(self.stage, lane)
         self.stage.fill(lane)
+
+    def set_ahead(self, name: LaneName, count: int, now: Instant) -> None:
+        """Let so many starts of a lane be stored before there are slots for them, while runs are that short."""
+        self._advance(now)
+        lane = self.stage.floor.lane(name)
+        grows = count > lane.ahead
+        ahead.allow(self.stage, lane, count)
+        if grows:
+            self.stage.fill(lane)
 
     def set_permits(self, name: LaneName, count: int, now: Instant) -> None:
         """How many of a lane's slots over all nodes this node has now (L-8)."""
@@ -431,6 +445,8 @@ class Kernel:
         stage = self.stage
         stage.draining = stage.halted = True
         stage.keep_waiting = keep_waiting
+        for lane in stage.floor.lanes.values():
+            ahead.call_all_back(stage, lane)
         self._drain_waiting()
 
     def cut_all(self, now: Instant) -> None:
@@ -448,8 +464,9 @@ class Kernel:
         stage = self.stage
         stage.draining = stage.closing = stage.suspended = stage.halted = False
         for live in tuple(stage.attempts.values()):
+            cut = Cut.PREEMPTED if live.next_up else live.cut or Cut.DRAINED
             stage.step_down(live)
-            self._returning.cut(live, live.cut or Cut.DRAINED, again=True)
+            self._returning.cut(live, cut, again=True)
         stage.floor.reset()
         self._refresh_all()
 
@@ -619,6 +636,8 @@ class Kernel:
                 stage.set_grace(live)
             case GraceOver(live):
                 live.alarm = None
+                # What takes over the slot shall not begin before it is stored that this attempt was left behind.
+                ahead.call_all_back(stage, live.lane)
                 stage.abandon(live)
                 self._ended(live, Failed("abandoned"), 0.5)
             case HoldOver(live):
@@ -636,6 +655,8 @@ class Kernel:
             case LaneFree(lane):
                 lane.free_at = 0
                 stage.fill(lane)
+            case SlotAwaited(lane):
+                ahead.look_after(stage, lane)
             case _:
                 assert_never(bell)
 

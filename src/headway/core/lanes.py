@@ -1,5 +1,6 @@
 """Lanes, agents and flows: the records that the floor keeps its counts in."""
 
+from collections import deque
 from dataclasses import dataclass, field
 from heapq import heappop
 from typing import TypeAlias
@@ -144,6 +145,13 @@ class Lane:
     """Slots freed in that way: the next ones go to plain, interactive runs."""
     purse: Purse | None = None
     free_at: Instant = 0
+    ahead: int = 0
+    """How many runs may have their start stored before there is a slot for them; see `ahead`."""
+    ahead_until: Instant = 0
+    next_up: deque[LiveRun] = field(default_factory=deque)
+    """Those, in the order in which they get a slot."""
+    awaited: bool = False
+    """Whether an alarm is set that looks whether they wait too long."""
 
     def apply(self, settings: LaneSettings, now: Instant) -> None:
         if settings.budget != self.settings.budget or self.purse is None:

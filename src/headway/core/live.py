@@ -100,6 +100,8 @@ class LiveRun(Moving, eq=False, gc=False):
     slot: int = 0
     """Which of its session's slots that attempt holds."""
     started_at: Instant = 0
+    next_up: bool = False
+    """Whether it was started ahead, and has no slot yet."""
     yields: bool = False
     """Whether it was cut so that an interactive run gets its slot (X-5)."""
     cut: Cut | None = None

@@ -6,7 +6,7 @@ never disagree. Every change of a run's state is made here, through `lifecycle.a
 
 import msgspec
 
-from headway.core import lending
+from headway.core import ahead, lending
 from headway.core.actions import (
     Abandon,
     Action,
@@ -75,6 +75,8 @@ class Stage:
         self.attempts: dict[int, LiveRun] = {}
         """Live attempts by ticket. An attempt that is not here counts no longer (R-4, L-6)."""
         self.actions: list[Action] = []
+        self.called: list[int] = []
+        """Tickets of attempts that have just got the slot for which they were started ahead."""
         self.draining = False
         self.closing = False
         """Whether a drain's grace is over: not even sub-runs start."""
@@ -317,12 +319,17 @@ class Stage:
             self.refresh_touched()
             self.other_lanes = True
         while lane.in_use < lane.width:
+            if lane.next_up:
+                ahead.call_up(self, lane)
+                continue
             flow = floor.quick_flow(lane) if floor.lighter is not None else None
             if flow is None:
                 flow = floor.next_flow(lane, self.now)
                 if flow is None:
                     break
             self.start(floor.claim(flow, self.now))
+        if lane.ahead:
+            ahead.fill(self, lane)
         if lane.preemptible and lane.ready[PLAIN]:
             self._preempt(lane)
         if (self.borrowers or self.held_borrowers) and lending.lend(self):
@@ -341,6 +348,8 @@ class Stage:
             best: Flow | None = None
             lanes = [lane for lane in floor.lanes.values() if lane.kinds]
             for lane in lanes:
+                while lane.next_up and lane.in_use < lane.width:
+                    ahead.call_up(self, lane)
                 flow = floor.next_flow(lane, self.now)
                 if flow is not None and (best is None or flow.precedes(best)):
                     best = flow
@@ -351,6 +360,8 @@ class Stage:
                 yields = lane.preemptible and lane.ready[PLAIN]
                 if yields or self.borrowers or self.held_borrowers or floor.wakes:
                     self.fill(lane)
+                elif lane.ahead:
+                    ahead.fill(self, lane)
             if not (self.touched or self.other_lanes):
                 return
 
@@ -373,9 +384,9 @@ class Stage:
             live = self._collected(live)
         now = self.now
         if now - live.queued_at > self._wait_notice and not live.begun:
-            ahead = live.lane.started - 1 - live.starts_before
-            self.actions.append(NoteWait(live.run, now - live.queued_at, ahead))
-        if live.state is _QUEUED and not self.gated:
+            before = live.lane.started - 1 - live.starts_before
+            self.actions.append(NoteWait(live.run, now - live.queued_at, before))
+        if live.state is _QUEUED and not (self.gated or live.next_up):
             live.state = _STRAIGHT_ON
         else:
             live.state = advance(live.state, _ASSIGNED)
@@ -459,6 +470,8 @@ class Stage:
         """Ask the live attempt to end; its slots stay taken until it has returned (S-3)."""
         live.cut = cut
         live.plain = False
+        if live.next_up:
+            ahead.leave(live)
         if live.yields and cut is not _PREEMPTED:
             live.yields = False
             live.lane.yielding -= 1
@@ -512,6 +525,10 @@ class Stage:
         live.ticket = 0
         session = live.session
         session.running.remove(live)
+        if live.next_up:
+            live.next_up = False
+            ahead.leave(live)
+            live.lane.in_use += 1
         if live.plain and not self.estimating:
             self.floor.free(live)
             return

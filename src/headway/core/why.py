@@ -25,6 +25,8 @@ def explain(kernel: Kernel, run_id: RunId) -> Why | None:
         return None
     if live.ticket:
         rule = Rule.STARTING if live.state is State.ASSIGNED else None
+        if live.next_up:
+            rule = Rule.LANE_FULL
         return Why(run_id, live.state, rule, lane=live.lane.name, agent=live.agent.name)
     rule, until, by = holding_rule(kernel, live)
     place, exact, starts_in = _place(kernel, live)
@@ -98,11 +100,12 @@ def lane_views(kernel: Kernel) -> tuple[LaneView, ...]:
     stage = kernel.stage
     waiting = dict.fromkeys(stage.floor.lanes, 0)
     for live in stage.runs.values():
-        if not live.ticket:
+        if not live.ticket or live.next_up:
             waiting[live.lane.name] += 1
     running = dict.fromkeys(stage.floor.lanes, 0)
     for live in stage.attempts.values():
-        running[live.lane.name] += 1
+        if not live.next_up:
+            running[live.lane.name] += 1
     return tuple(
         LaneView(
             name,

@@ -58,6 +58,8 @@ class Attempts:
         """Draws a number from 0 to 1 for the delay of a retry; tests put a seeded one here."""
         self.may_begin: Callable[[], bool] | None = None
         """Whether the node may act just now: asked right before a runner is called (D-3)."""
+        self.began: Callable[[Start], None]
+        """Told of each attempt that begins only now, though its start was stored before."""
         self._turns: dict[int, Turn] = {}
         self._left_behind: dict[int, Turn] = {}
         self._lost: dict[int, WorkerLost] = {}
@@ -82,15 +84,33 @@ class Attempts:
             raise TurnOver("" if turn is None else turn.id)
         return turn.run
 
-    def begin(self, start: Start, loop: asyncio.AbstractEventLoop) -> None:
+    def begin(self, start: Start, loop: asyncio.AbstractEventLoop) -> bool:
+        """A start was stored: begin the attempt. False: it was started ahead and has no slot yet."""
         ticket = start.ticket
-        if self.may_begin is not None and ticket not in self._kernel.stage.attempts:
+        live = self._kernel.stage.attempts.get(ticket)
+        if self.may_begin is not None and live is None:
             # While its start was being stored the session was lost, or the node began anew.
-            return
+            return False
         run = start.run
         text = with_note(run) if run.overflow else run.text
         turn = self._turns[ticket] = Turn(self._desk, loop, start, run, text)
+        if live is not None and live.next_up:
+            return False
         turn.work = loop.create_task(self._attempt(turn, ticket))
+        return True
+
+    def begin_called(self) -> None:
+        """Begin those that have got their slot. One whose start is not stored yet begins as soon as it is."""
+        called = self._kernel.stage.called
+        for ticket in called:
+            turn = self._turns.get(ticket)
+            if turn is not None and turn.work is None:
+                self._set_off(turn, ticket)
+                self.began(turn.start)
+        called.clear()
+
+    def _set_off(self, turn: Turn, ticket: int) -> None:
+        turn.work = asyncio.get_running_loop().create_task(self._attempt(turn, ticket))
 
     def cancel(self, ticket: int, cut: Cut) -> None:
         """Ask an attempt to end. One that has not taken its first step sees it then."""
@@ -98,7 +118,10 @@ class Attempts:
         if turn is None or turn.cut is Cut.LOST:
             return
         turn.cut = cut
-        if turn.begun and turn.work is not None:
+        if turn.work is None and not turn.over:
+            # It was started ahead and waits for its slot, which it will not get.
+            self._set_off(turn, ticket)
+        elif turn.begun and turn.work is not None:
             turn.work.cancel(cut)
         turn.wake_threads()
 
@@ -196,6 +219,8 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - the kernel is wrong: nobody shall wait for ever
             self._break(error)
         self._turns.pop(ticket, None)
+        if self._kernel.stage.called:
+            self.begin_called()
         if self._lost:
             self._lost.pop(ticket, None)
         self.wake()

@@ -65,6 +65,7 @@ class Carrier:
     ) -> None:
         self._desk = desk
         self._attempts = attempts
+        attempts.began = self.began
         self._callbacks = callbacks
         self._herald = herald
         self._bus = bus
@@ -82,7 +83,7 @@ class Carrier:
         self.orders: dict[str, asyncio.Future[Answer]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
 
-    def carry_out(self, actions: Sequence[Action]) -> None:  # noqa: C901 - the way of every run, kept flat
+    def carry_out(self, actions: Sequence[Action]) -> None:
         assert self.loop is not None
         loop = self.loop
         begin = self._attempts.begin
@@ -92,13 +93,8 @@ class Carrier:
         workers = self.workers
         for action in actions:
             if type(action) is Start:
-                begin(action, loop)
-                if workers is not None:
-                    workers.began(action)
-                if watching and action.run.route is not None:
-                    self._typing(action.run, True)
-                if heard:
-                    self._herald.started(action)
+                if begin(action, loop) and (heard or watching or workers is not None):
+                    self.began(action)
             elif type(action) is Finish:
                 handle = handles.pop(action.run.id, None)
                 if handle is not None:
@@ -114,6 +110,15 @@ class Carrier:
                     self._herald.finished(action)
             elif type(action) is not Release:
                 self._carry_out_rare(action)
+
+    def began(self, start: Start) -> None:
+        """Tell that an attempt begins."""
+        if self.workers is not None:
+            self.workers.began(start)
+        if self.watching and start.run.route is not None:
+            self._typing(start.run, True)
+        if self._bus.heard:
+            self._herald.started(start)
 
     def _finished(self, finish: Finish) -> None:
         run = finish.run

@@ -107,10 +107,10 @@ class Claims:
         """How many more sessions each lane could use: its free slots, and as many as it starts in a second."""
         room: dict[LaneName, int] = {}
         for name, lane in self._kernel.stage.floor.lanes.items():
-            width = _width(lane)
-            ahead = min(_WIDEST_BACKLOG * width, self._rate(lane, now))
-            wanted = width - lane.in_use + ahead - _ready(lane)
-            if wanted > ahead // 2:
+            width = _width(lane) + lane.ahead
+            backlog = min(_WIDEST_BACKLOG * width, self._rate(lane, now))
+            wanted = width - lane.in_use - len(lane.next_up) + backlog - _ready(lane)
+            if wanted > backlog // 2:
                 room[name] = wanted
         return room
 

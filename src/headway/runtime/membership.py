@@ -20,6 +20,7 @@ from headway.runtime.outage import Outage
 
 _SHORTEST_PAUSE_S = 0.05
 _LONGEST_STEP_S = 0.5
+_TOO_LATE = "the lease could not be renewed in time"
 _MISSED_LOOKS = 2
 """A node that could not look at the others for so many renewals begins to count their silence anew."""
 
@@ -135,7 +136,7 @@ class Membership:
                 async with self._changing:
                     await self._renew()
             except (Unavailable, TimeoutError) as failed:
-                self._cannot(str(failed) or "the lease could not be renewed in time")
+                self._cannot(str(failed) or _TOO_LATE)
                 pause_s = min(every_s, max(_SHORTEST_PAUSE_S, every_s / 10))
             else:
                 pause_s = every_s
@@ -161,8 +162,8 @@ class Membership:
                     await self._store.retire()
                     await self._node.die()
                     await self.join(self._name)
-                except Unavailable as failed:
-                    self._cannot(str(failed))
+                except (Unavailable, TimeoutError) as failed:
+                    self._cannot(str(failed) or _TOO_LATE)
                     await asyncio.sleep(self._settings.renew_every / SECOND)
                 else:
                     return
@@ -194,7 +195,12 @@ class Membership:
     async def _renew(self) -> None:
         asked_at = self._asked_at = self._clock.elapsed()
         try:
-            renewal = await asyncio.wait_for(self._store.renew(), self._patience_s())
+            # Not `wait_for`: before Python 3.12 it loses a cancellation that comes together with the answer.
+            async with asyncio.timeout(self._patience_s()):
+                renewal = await self._store.renew()
+        except TimeoutError:
+            self._look_at_lease()
+            raise
         finally:
             self._asked_at = None
         self.away = None

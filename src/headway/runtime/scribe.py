@@ -10,7 +10,7 @@ While the store cannot be reached a batch is kept and tried again (D-9): nothing
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 
-from headway.core.actions import Action, Finish, Release, Start, epoch_of, session_of
+from headway.core.actions import Action, Release, session_of
 from headway.core.kernel import Kernel
 from headway.model.errors import InvariantBroken, NotRunning, Unavailable
 from headway.model.run import SessionKey
@@ -19,6 +19,7 @@ from headway.ports import Clock, Recorded, Store
 from headway.runtime.attempts import Attempts
 from headway.runtime.clock import Meter, stopwatch_s
 from headway.runtime.outage import Outage
+from headway.runtime.pace import Pace
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
@@ -68,6 +69,7 @@ class Scribe:
         """What no hand has taken yet."""
         self._resting: list[asyncio.Future[None]] = []
         self._kept_idle = 0
+        self._pace = Pace(kernel)
         self.releasing: dict[SessionKey, tuple[int, int]] = {}
         """Sessions that the kernel has given back and the store not yet: epoch, and what was seen of them.
 
@@ -169,6 +171,8 @@ class Scribe:
         """Store what was decided, carry it out, sleep until there is more."""
         kernel = self._kernel
         while True:
+            if kernel.stage.called:
+                self._attempts.begin_called()
             if self._hands:
                 if self._take_over():
                     continue
@@ -208,9 +212,11 @@ class Scribe:
         """Store and have carried out what one hand may take, batch by batch."""
         while True:
             if actions := self._next_batch():
-                hand.storing = {_epoch_of(action) for action in actions}
+                hand.storing = {action.epoch for action in actions}
                 hand.size = len(actions)
+                began_at = self._clock.now()
                 await self._keep(actions)
+                self._pace.stored(began_at, self._clock.now())
                 # What has just begun may end at once: that goes into the next batch, not into one of its own.
                 await asyncio.sleep(0)
                 hand.storing, hand.size = set(), 0
@@ -229,20 +235,20 @@ class Scribe:
                 return []
             # One epoch is one session's: of those that another hand has, what comes next must wait.
             taken = frozenset().union(*under_way)
-            batch = [action for action in pending if _epoch_of(action) not in taken]
+            batch = [action for action in pending if action.epoch not in taken]
             if len(batch) < _WORTH_A_BATCH:
                 return []
         if len(self._hands) > 1 and len(batch) >= _WORTH_ANOTHER_HAND:
             # All hands about the same: then one puts together what comes next while another one is waited for.
             share = (len(pending) + sum(hand.size for hand in self._hands)) // len(self._hands)
-            mine = {_epoch_of(action) for action in batch[:share]}
-            batch = [action for action in batch if _epoch_of(action) in mine]
+            mine = {action.epoch for action in batch[:share]}
+            batch = [action for action in batch if action.epoch in mine]
             self._wake_a_hand()
         if len(batch) == len(pending):
             self._pending = []
         else:
-            mine = {_epoch_of(action) for action in batch}
-            self._pending = [action for action in pending if _epoch_of(action) not in mine]
+            mine = {action.epoch for action in batch}
+            self._pending = [action for action in pending if action.epoch not in mine]
         return batch
 
     async def _keep(self, actions: Sequence[Action]) -> None:
@@ -288,12 +294,17 @@ class Scribe:
         """What the store has not taken back stays with us: it is read again until it was taken in."""
         for action in actions:
             if type(action) is Release:
-                epoch, seen = self.releasing.get(action.session, (0, 0))
-                if epoch == action.epoch:
-                    del self.releasing[action.session]
-                    known = action.session in self._kernel.stage.sessions
-                    if action.session in recorded.kept and not known:
-                        self.kept[action.session] = seen
+                key = action.session
+                epoch, seen = self.releasing.get(key, (0, 0))
+                if epoch == action.epoch and not (key in recorded.kept and self._releases(key)):
+                    del self.releasing[key]
+                    if key in recorded.kept and key not in self._kernel.stage.sessions:
+                        self.kept[key] = seen
+
+    def _releases(self, key: SessionKey) -> bool:
+        """Whether it was taken in and given back once more meanwhile: then the answer to that counts."""
+        decided = (*self._pending, *self._kernel.stage.actions)
+        return any(type(action) is Release and action.session == key for action in decided)
 
     def _many_idle(self) -> bool:
         """Give idle sessions back once there are many: surely all beyond the number of live runs are."""
@@ -361,13 +372,6 @@ class _Hand:
             nudge.set_result(None)
 
 
-def _epoch_of(action: Action) -> int:
-    # Nearly all are of these kinds, and each is asked several times.
-    if type(action) is Start or type(action) is Finish or type(action) is Release:
-        return action.epoch
-    return epoch_of(action)
-
-
 def without_lost(
     actions: Sequence[Action], lost: frozenset[tuple[SessionKey, int]]
 ) -> list[Action]:
@@ -376,7 +380,7 @@ def without_lost(
     return [
         action
         for action in actions
-        if (key := session_of(action)) not in keys or (key, epoch_of(action)) not in lost
+        if (key := session_of(action)) not in keys or (key, action.epoch) not in lost
     ]
 
 

@@ -271,7 +271,12 @@ class Timekeeper:
         advances = self._with_claims([decision.advance for decision in decisions])
         runs = [run for advance in advances for run in advance.runs]
         with self._intake.expecting(runs):
-            answers = await self._store.advance(advances)
+            try:
+                answers = await self._store.advance(advances)
+            except BaseException:
+                # Whoever asked, be it by hand: what it made may be kept, and its sessions this node's.
+                self._intake.in_doubt()
+                raise
             for decision, advance, answer in zip(decisions, advances, answers, strict=True):
                 if answer is not None:
                     self._kept(decision, advance.runs, answer)

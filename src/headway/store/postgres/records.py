@@ -109,6 +109,9 @@ class RecordBatch:
 
 def batches_of(actions: Sequence[Action], settings: Settings) -> list[RecordBatch]:
     """The decisions in as few batches as their order allows: mostly one."""
+    plain = _plain_batch(actions)
+    if plain is not None:
+        return [plain]
     batch = RecordBatch()
     batches = [batch]
     # A batch must be written within a moment: many large outcomes go one part after the other.
@@ -146,6 +149,55 @@ def batches_of(actions: Sequence[Action], settings: Settings) -> list[RecordBatc
         else:
             _add_start(batch, action)  # type: ignore[arg-type]  # mypy does not follow type()
     return batches if batch.actions else batches[:-1]
+
+
+def _plain_batch(actions: Sequence[Action]) -> RecordBatch | None:
+    """The usual batch, quickly: first attempts that start, or end well. None: there is more to be said."""
+    finishes = [
+        action
+        for action in actions
+        if type(action) is Finish
+        and action.outcome.reason is None
+        and action.attempt == 1
+        and not (action.run.overflow or action.run.merged_from)
+    ]
+    starts = [
+        action
+        for action in actions
+        if type(action) is Start
+        and action.attempt == 1
+        and not (action.slot or action.outlives or action.run.overflow)
+    ]
+    both: list[Finish | Start] = [*finishes, *starts]
+    if len(both) < len(actions) or len({action.run.id for action in both}) < len(both):
+        return None
+    epochs = {action.run.session: action.epoch for action in both}
+    if len(epochs) < len({action.epoch for action in both}):
+        return None
+    try:
+        outcomes: list[object] = [encode_outcome(finish.outcome) for finish in finishes]
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    if sum(map(len, outcomes)) > _MOST_BYTES:  # type: ignore[arg-type]  # they are texts
+        return None
+    batch = RecordBatch()
+    batch.actions, batch.epochs = [*both], epochs
+    began: list[object] = [finish.started_at for finish in finishes]
+    ended: list[object] = [finish.at for finish in finishes]
+    batch.finishes = (
+        [finish.run.id for finish in finishes],
+        [],
+        outcomes,
+        [],
+        began,
+        ended,
+        [],
+        [],
+    )
+    numbers: list[object] = [start.epoch for start in starts]
+    times: list[object] = [start.at for start in starts]
+    batch.starts = ([], [start.run.id for start in starts], [], numbers, times)
+    return batch
 
 
 def _fits(

@@ -39,6 +39,8 @@ class Timetable:
         self.touched: set[JobId] = set()
         self.paused: set[JobId] = set()
         """Those whose pausing was acknowledged, and whose resuming was not asked for."""
+        self._by_hand: Counter[JobId] = Counter()
+        """How many times each is just being run by hand."""
 
     def add(
         self,
@@ -91,8 +93,14 @@ class Timetable:
 
     def run(self, node: "Node", job: JobId) -> None:
         """By hand: the cadence stays as it is, so the job is as steady as before."""
+        node.ask(f"run {job}", self._run(node, job))
+
+    async def _run(self, node: "Node", job: JobId) -> None:
+        """Until it is answered it may be kept at any moment, also after somebody has paused the job."""
         assert node.engine is not None
-        node.ask(f"run {job}", node.engine.jobs.run(job))
+        self._by_hand[job] += 1
+        await node.engine.jobs.run(job)
+        self._by_hand[job] -= 1
 
     def behind(self, now: Instant) -> list[str]:
         """Enabled jobs whose time has come."""
@@ -124,7 +132,7 @@ class Timetable:
         firing = run.firing
         if firing is None:
             return
-        if firing.job in self.paused:
+        if firing.job in self.paused and not self._by_hand[firing.job]:
             yield (
                 Broken.PAUSED,
                 f"{run.id} was made for {firing.due_at}, but {firing.job} was paused",
