@@ -14,6 +14,7 @@ from pathlib import Path
 
 import headway
 from headway import Handle
+from headway.model.settings import MAIN
 from tests.e2e.agents import hw
 from tests.e2e.checker import Asked
 from tests.e2e.ledger import ask
@@ -30,6 +31,7 @@ class Program:
         self._folder = folder
         self._before = rows(folder / ASKED, AskedRow)
         self._random = random.Random(len(self._before))
+        self._saw_ahead = False
 
     async def work(self) -> None:
         last = Counter[str]()
@@ -60,7 +62,14 @@ class Program:
             asked = Asked(session, number, 1 if careful else MANY_ATTEMPTS)
             handle = await self._submit(asked)
             notebook.write(AskedRow(handle.id, asked))
+            self._look_ahead()
             await asyncio.sleep(self._random.uniform(0, 0.02))
+
+    def _look_ahead(self) -> None:
+        """Say it once, if a start was stored before there is a slot for it."""
+        if not self._saw_ahead and hw.engine.kernel.stage.floor.lanes[MAIN].next_up:
+            self._saw_ahead = True
+            say("started ahead")
 
     async def _submit(self, asked: Asked) -> Handle:
         return await hw.submit(

@@ -63,8 +63,12 @@ class Shadow:
         match action:
             case Start(run=run, attempt=attempt, at=at, slot=slot):
                 row = self.rows[run.id]
+                # A copy of the kernel starts anew what was started ahead (`ahead.undo`): the same attempt.
+                again = row.slot is not None and row.attempt == attempt
                 taken = {
-                    other.slot for other in self.rows.values() if other.run.session == run.session
+                    other.slot
+                    for other in self.rows.values()
+                    if other.run.session == run.session and not (again and other is row)
                 }
                 assert slot not in taken, f"N-11: {run.id} takes slot {slot} of {run.session} twice"
                 row.run, row.attempt, row.started_at = run, attempt, at

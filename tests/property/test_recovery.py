@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replaced
 
+from headway.core import ahead
 from headway.core.actions import Done, Ended, Failed, Finish, Limited, Start
 from headway.core.endings import FINAL_CUTS
 from headway.core.kernel import Kernel
@@ -57,11 +58,17 @@ def heir_of(kernel: Shadowed, dice: Random) -> Shadowed:
 def lived_on(kernel: Shadowed) -> Kernel:
     """What would be if the node itself had lost its attempts and nothing else.
 
-    Two things are not as they were then, and shall not be: how many runs of a session may go at once follows its
-    options of now, and a message that ran beside a heartbeat comes back in front of it (F-4).
+    Three things are not as they were then, and shall not be: how many runs of a session may go at once follows its
+    options of now, a message that ran beside a heartbeat comes back in front of it (F-4), and of a run whose start
+    was stored ahead nobody else can tell that it had not begun.
     """
     twin = deepcopy(kernel)
     stage = twin.stage
+    for live in stage.attempts.values():
+        if live.next_up:
+            ahead.leave(stage, live)
+            live.next_up, live.begun = False, True
+            stage.floor.take_up(live)
     for agent in stage.floor.agents.values():
         agent.settings = without_pause(agent.settings)
     for live in stage.attempts.values():

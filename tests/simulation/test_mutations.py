@@ -8,30 +8,30 @@ kernel's actions has to see it by itself.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heapify
 
 import msgspec
 import pytest
 
-from headway.core import endings, lending, retry, returning
+from headway.core import ahead, endings, lending, retry, returning
 from headway.core import stage as stage_module
-from headway.core.actions import Action, Ended, Finish, NoteWait, Steer
+from headway.core.actions import Action, Ended, Finish, NoteExhausted, NoteWait, Steer
 from headway.core.alarms import Alarms
 from headway.core.floor import Floor
 from headway.core.kernel import Kernel
-from headway.core.lanes import Flow, Lane
-from headway.core.live import BACKGROUND, Kind, LiveRun
+from headway.core.lanes import AgentLoad, Flow, Head, Lane
+from headway.core.live import BACKGROUND, PLAIN, Kind, LiveRun
 from headway.core.messages import Messages
-from headway.core.session import SessionQueue
+from headway.core.session import BLANK, SessionQueue
 from headway.core.stage import Stage
 from headway.core.stopping import Stopping
 from headway.model.outcome import Outcome
 from headway.model.run import RunId, SessionKey
 from headway.model.settings import LaneSettings, Settings
-from headway.model.time import Instant
+from headway.model.time import HOUR, Instant
 from headway.model.words import Cut, Rule
 from headway.testing import Finding, Invariant, simulate
 from headway.testing.simulation import invariants, telling
-from headway.testing.simulation.witness import Witness
 
 MOST_SEEDS = 200
 
@@ -153,6 +153,274 @@ def ignore_the_limit_of_tasks_in_flight(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Floor, "_kind_waits", only_reserves)
     patch.setattr(Floor, "_task_quota", lambda self, agent: 1000)
+
+
+# Starts stored ahead of their slots.
+
+
+@mutation(Invariant.AHEAD)
+def store_more_ahead_than_allowed(patch: pytest.MonkeyPatch) -> None:
+    allow = ahead.allow
+    patch.setattr(ahead, "allow", lambda stage, lane, count: allow(stage, lane, count + 2))
+
+
+@mutation(Invariant.AHEAD)
+def let_it_count_for_ever_that_some_may_be_ahead(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ahead, "COUNTS_FOR", HOUR)
+
+
+@mutation(Invariant.AHEAD)
+def store_wide_sessions_ahead(patch: pytest.MonkeyPatch) -> None:
+    may_wait = ahead._may_wait
+
+    def any_width(stage: Stage, live: LiveRun) -> bool:
+        width, live.width = live.width, 1
+        may = may_wait(stage, live)
+        live.width = width
+        return may
+
+    patch.setattr(ahead, "_may_wait", any_width)
+
+
+@mutation(Invariant.AHEAD)
+def store_last_attempts_ahead(patch: pytest.MonkeyPatch) -> None:
+    may_wait = ahead._may_wait
+
+    def also_last(stage: Stage, live: LiveRun) -> bool:
+        live.attempt -= 1
+        may = may_wait(stage, live)
+        live.attempt += 1
+        return may
+
+    patch.setattr(ahead, "_may_wait", also_last)
+
+
+@mutation(Invariant.AHEAD)
+def store_ahead_what_has_begun_before(patch: pytest.MonkeyPatch) -> None:
+    may_wait = ahead._may_wait
+
+    def begun_or_not(stage: Stage, live: LiveRun) -> bool:
+        begun, live.begun = live.begun, False
+        may = may_wait(stage, live)
+        live.begun = begun
+        return may
+
+    patch.setattr(ahead, "_may_wait", begun_or_not)
+
+
+@mutation(Invariant.AHEAD)
+def store_ahead_what_goes_with_a_memory(patch: pytest.MonkeyPatch) -> None:
+    may_wait = ahead._may_wait
+
+    def forgetful(stage: Stage, live: LiveRun) -> bool:
+        session = live.session
+        memory, session.memory = session.memory, BLANK
+        may = may_wait(stage, live)
+        session.memory = memory
+        return may
+
+    patch.setattr(ahead, "_may_wait", forgetful)
+
+
+@mutation(Invariant.AHEAD)
+def store_whatever_comes_next_ahead(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ahead, "_may_wait", lambda stage, live: True)
+
+
+@mutation(Invariant.IDLE_SLOT)
+def store_ahead_while_slots_are_free(patch: pytest.MonkeyPatch) -> None:
+    fill = ahead.fill
+
+    def early(stage: Stage, lane: Lane) -> None:
+        in_use, lane.in_use = lane.in_use, lane.width
+        fill(stage, lane)
+        lane.in_use = in_use
+
+    patch.setattr(ahead, "fill", early)
+
+
+@mutation(Invariant.AHEAD, Invariant.FAIR_PICK)
+def store_who_comes_last_ahead(patch: pytest.MonkeyPatch) -> None:
+    first = Floor.first_unstarted
+
+    def last(self: Floor, flow: Flow) -> LiveRun | None:
+        flow.heads = [entry for entry in flow.heads if entry[3].posted and not entry[3].next_up]
+        flow.heads.sort()
+        flow.heads[:] = flow.heads[-1:] + flow.heads[:-1]
+        return first(self, flow)
+
+    patch.setattr(Floor, "first_unstarted", last)
+
+
+@mutation(Invariant.CRASH)
+def store_the_same_start_ahead_twice(patch: pytest.MonkeyPatch) -> None:
+    def as_it_is_posted(self: Floor, flow: Flow) -> LiveRun | None:
+        heads = [entry for entry in flow.heads if entry[3].posted]
+        flow.heads = heads
+        heapify(heads)
+        return heads[0][3] if heads else None
+
+    patch.setattr(Floor, "first_unstarted", as_it_is_posted)
+
+
+@mutation(Invariant.FAIR_PICK)
+def serve_those_ahead_before_others_of_their_agent(patch: pytest.MonkeyPatch) -> None:
+    line = Flow.line
+
+    def ahead_first(self: Flow) -> list[Head]:
+        return line(self) and (self.next_up or self.heads)
+
+    patch.setattr(Flow, "line", ahead_first)
+
+
+@mutation(Invariant.FAIR_PICK)
+def serve_those_ahead_before_other_agents(patch: pytest.MonkeyPatch) -> None:
+    next_flow = Floor.next_flow
+
+    def ahead_first(self: Floor, lane: Lane, now: Instant) -> Flow | None:
+        flow = next_flow(self, lane, now)
+        for live in lane.next_up.values():
+            other = lane.flows[PLAIN][live.agent.name]
+            if flow is not None and not other.parked:
+                return other
+        return flow
+
+    patch.setattr(Floor, "quick_flow", lambda self, lane: None)
+    patch.setattr(Floor, "next_flow", ahead_first)
+
+
+@mutation(Invariant.FAIR_PICK)
+def let_those_ahead_weigh_on_their_agent(patch: pytest.MonkeyPatch) -> None:
+    start_ahead, leave, call_up = Stage.start_ahead, ahead.leave, ahead.call_up
+
+    def weigh(stage: Stage, live: LiveRun, change: int) -> None:
+        live.agent.inflight += change
+        stage.floor._replace(live.agent)
+
+    def start(self: Stage, live: LiveRun) -> None:
+        start_ahead(self, live)
+        weigh(self, live, 1)
+
+    def left(stage: Stage, live: LiveRun) -> None:
+        if live.ticket in live.lane.next_up:
+            weigh(stage, live, -1)
+        leave(stage, live)
+
+    def up(stage: Stage, live: LiveRun) -> None:
+        call_up(stage, live)
+        weigh(stage, live, -1)
+
+    patch.setattr(Stage, "start_ahead", start)
+    patch.setattr(ahead, "leave", left)
+    patch.setattr(ahead, "call_up", up)
+
+
+@mutation(Invariant.PREEMPTION)
+def clear_no_slot_for_those_ahead(patch: pytest.MonkeyPatch) -> None:
+    count = Floor.count_ready
+
+    def others(self: Floor, lane: Lane, kind: Kind, most: int, now: Instant) -> int:
+        return max(0, count(self, lane, kind, most, now) - len(lane.next_up))
+
+    patch.setattr(Floor, "count_ready", others)
+
+
+@mutation(Invariant.LANE_LIMIT)
+def call_up_without_taking_the_slot(patch: pytest.MonkeyPatch) -> None:
+    call_up = ahead.call_up
+
+    def lightly(stage: Stage, live: LiveRun) -> None:
+        call_up(stage, live)
+        live.lane.in_use -= 1
+
+    patch.setattr(ahead, "call_up", lightly)
+
+
+@mutation(Invariant.IDLE_SLOT)
+def let_those_ahead_take_slots(patch: pytest.MonkeyPatch) -> None:
+    fill = ahead.fill
+
+    def heavily(stage: Stage, lane: Lane) -> None:
+        before = len(lane.next_up)
+        fill(stage, lane)
+        lane.in_use += len(lane.next_up) - before
+
+    patch.setattr(ahead, "fill", heavily)
+
+
+@mutation(Invariant.BUDGET)
+def serve_those_ahead_although_their_agent_is_held(patch: pytest.MonkeyPatch) -> None:
+    bar = Floor.agent_bar
+
+    def lenient(
+        self: Floor, agent: AgentLoad, kind: Kind, now: Instant
+    ) -> tuple[Rule, Instant | None] | None:
+        is_ahead = any(flow.count and flow.next_up for flow in agent.flows)
+        return None if is_ahead and kind == PLAIN else bar(self, agent, kind, now)
+
+    patch.setattr(Floor, "agent_bar", lenient)
+
+
+@mutation(Invariant.WAIT_NOTICE)
+def call_up_without_a_note_of_the_wait(patch: pytest.MonkeyPatch) -> None:
+    serve = Stage._serve
+
+    def silently(self: Stage, live: LiveRun) -> None:
+        if live.next_up:
+            ahead.call_up(self, live)
+        else:
+            serve(self, live)
+
+    patch.setattr(Stage, "_serve", silently)
+
+
+@mutation(Invariant.TRANSITION, Invariant.WAIT_NOTICE)
+def let_a_start_ahead_count_as_a_beginning(patch: pytest.MonkeyPatch) -> None:
+    start_ahead = Stage.start_ahead
+
+    def begin(self: Stage, live: LiveRun) -> None:
+        start_ahead(self, live)
+        live.begun = True
+
+    patch.setattr(Stage, "start_ahead", begin)
+
+
+@mutation(Invariant.AHEAD)
+def never_call_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ahead, "look_after", lambda stage, lane: setattr(lane, "awaited", False))
+
+
+@mutation(Invariant.PREEMPTION)
+def call_back_too_soon(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ahead, "WAITS_AT_MOST", ahead.WAITS_AT_MOST // 2)
+
+
+@mutation(Invariant.IDLE_SLOT, Invariant.AHEAD)
+def forget_who_was_called_up(patch: pytest.MonkeyPatch) -> None:
+    call_up = ahead.call_up
+
+    def silently(stage: Stage, live: LiveRun) -> None:
+        call_up(stage, live)
+        stage.called.clear()
+
+    patch.setattr(ahead, "call_up", silently)
+
+
+@mutation(Invariant.CRASH)
+def call_up_who_was_cut(patch: pytest.MonkeyPatch) -> None:
+    def stay_posted(stage: Stage, live: LiveRun) -> None:
+        live.lane.next_up.pop(live.ticket, None)
+
+    patch.setattr(ahead, "leave", stay_posted)
+
+
+@mutation(Invariant.COUNTERS, inside=True)
+def keep_those_that_were_cut(patch: pytest.MonkeyPatch) -> None:
+    def withdraw(stage: Stage, live: LiveRun) -> None:
+        if live.posted:
+            stage.floor.withdraw(live)
+
+    patch.setattr(ahead, "leave", withdraw)
 
 
 # Order and fairness.
@@ -384,8 +652,12 @@ def resume_a_dead_worker_at_once(patch: pytest.MonkeyPatch) -> None:
 
 @mutation(Invariant.RESUMING)
 def give_a_dead_worker_up_without_a_word(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(returning, "NoteExhausted", lambda run, attempt: NoteWait(run, 0, 0))
-    patch.setattr(Witness, "_note_wait", lambda self, action: None)
+    take = Kernel.take_actions
+
+    def quiet(self: Kernel) -> list[Action]:
+        return [action for action in take(self) if not isinstance(action, NoteExhausted)]
+
+    patch.setattr(Kernel, "take_actions", quiet)
 
 
 @mutation(Invariant.CRASH)

@@ -8,6 +8,9 @@ import os
 
 import pytest
 
+from headway.core.actions import CancelAttempt
+from headway.model.run import INTERACTIVE_BELOW
+from headway.model.words import Cut
 from headway.testing import simulate
 from headway.testing.simulation.play import describe
 from headway.testing.simulator import main
@@ -54,6 +57,20 @@ def test_histories_reach_what_they_are_to_prove() -> None:
     )
     rare = {name: seen.get(name, 0) for name in expected.split() if seen.get(name, 0) < 3}
     assert rare == {}
+
+
+def test_histories_store_starts_ahead_of_their_slots() -> None:
+    """L-2: some get their slot, others are called back; neither is rare."""
+    called_up = called_back = 0
+    for seed in range(150):
+        for _, what, actions in simulate(seed).log:
+            if "calls up" in what:
+                called_up += len(what) - what.index("calls up") - 1
+            for action in actions:
+                if isinstance(action, CancelAttempt) and action.cut is Cut.PREEMPTED:
+                    called_back += action.run.priority < INTERACTIVE_BELOW
+    assert called_up > 20
+    assert called_back > 20
 
 
 def test_the_command_plays_many_seeds(capsys: pytest.CaptureFixture[str]) -> None:

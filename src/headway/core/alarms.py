@@ -64,8 +64,8 @@ class Alarms(Generic[Bell]):
             heapify(self._heap)
             self._silenced = 0
 
-    def twin(self, without: type[object], memo: dict[int, object]) -> "Alarms[Bell]":
-        """A copy for the copy of a kernel, but for the bells of one kind."""
+    def twin(self, without: tuple[type[object], ...], memo: dict[int, object]) -> "Alarms[Bell]":
+        """A copy for the copy of a kernel, but for the bells of some kinds."""
         twin: Alarms[Bell] = Alarms()
         for alarm in self._heap:
             if alarm.bell is not None and not isinstance(alarm.bell, without):

@@ -147,6 +147,9 @@ class Floor:
         if len(flow.heads) > _SPARE + 2 * flow.count:
             flow.heads = [entry for entry in flow.heads if entry[3].posted]
             heapify(flow.heads)
+        if len(flow.next_up) > _SPARE + 2 * flow.count:
+            flow.next_up = [entry for entry in flow.next_up if entry[3].posted]
+            heapify(flow.next_up)
 
     def quick_flow(self, lane: Lane) -> Flow | None:
         """The flow of the agent that just became lighter, if it is next; to be claimed at once.
@@ -193,25 +196,25 @@ class Floor:
                 best = flow
         return best
 
-    def next_ahead(self, lane: Lane, now: Instant) -> Flow | None:
-        """Whose plain run starts next in this lane, were there a slot; to be claimed or passed over at once."""
-        flow = self.quick_flow(lane) if self.lighter is not None else None
-        if flow is not None:
-            return flow
-        if self.lighter is not None:
-            self._enter_lighter()
-        return self._top(lane.heaps[PLAIN], now) if lane.ready[PLAIN] else None
+    def first_unstarted(self, flow: Flow) -> LiveRun | None:
+        """The first of the flow's runs whose start is not stored ahead."""
+        heads = flow.heads
+        while heads:
+            live = heads[0][3]
+            if live.posted and not live.next_up:
+                return live
+            heappop(heads)
+        return None
 
-    def pass_over(self, flow: Flow) -> None:
-        """The flow is not claimed after all: it stands where its agent's place is."""
-        self._push(flow)
+    def set_aside(self, flow: Flow) -> None:
+        """The first of those is being started ahead. It waits on, in the same place."""
+        heappush(flow.next_up, heappop(flow.heads))
 
     def claim(self, flow: Flow, now: Instant) -> LiveRun:
         """Take the flow's first run off the floor, to start it: it holds a slot and weighs on its agent."""
-        heads = flow.heads
-        live = heappop(heads)[3]
+        live = heappop(flow.line() if flow.next_up else flow.heads)[3]
         while not live.posted:
-            live = heappop(heads)[3]
+            live = heappop(flow.heads)[3]
         live.posted = False
         flow.count -= 1
         lane = flow.lane
@@ -247,7 +250,7 @@ class Floor:
     def borrow(self, live: LiveRun, now: Instant) -> None:
         """Take a posted run off the floor, to start it on a slot that is lent to it."""
         self.withdraw(live)
-        flow = Flow(live.lane, live.agent, live.kind, [], [(0, 0, 0, live)], 1)
+        flow = Flow(live.lane, live.agent, live.kind, [], [(0, 0, 0, live)], count=1)
         live.posted = True
         owed = live.lane.owed
         live.lane.ready[live.kind] += 1

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
 from headway.core.actions import Done, Merge, Start
+from headway.core.ahead import undo
 from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
 from headway.core.stage import Stage
@@ -82,14 +83,17 @@ def _foreseen(kernel: Kernel) -> Foreseen:
 def _plain_lines(stage: Stage) -> dict[RunId, int]:
     """The places in lanes where all that waits is ready and one agent's: there runs start by rank."""
     waiting = Counter(
-        live.lane.name for live in stage.runs.values() if not live.ticket and not live.absorbed
+        live.lane.name for live in stage.runs.values() if _waits(live) and not live.absorbed
     )
     places: dict[RunId, int] = {}
     for name, count in waiting.items():
         lane = stage.floor.lanes[name]
         flows = [flow for kind in lane.flows for flow in kind.values() if flow.count]
         if len(flows) == 1 and flows[0].count == count and not lane.preemptible:
-            line = [entry for entry in flows[0].heads if entry[3].posted]
+            flow = flows[0]
+            entries = (entry for entry in (*flow.heads, *flow.next_up) if entry[3].posted)
+            # One that was withdrawn and posted again may have an entry of each time.
+            line = list({entry[3]: entry for entry in entries}.values())
             if any(live.ties is not None for *_, live in line):
                 # A slot may be lent to it (L-4), whatever its rank.
                 continue
@@ -103,7 +107,7 @@ def _count_rest(stage: Stage, found: dict[RunId, Forecast]) -> None:
     ahead: Counter[LaneName] = Counter()
     rest: list[LiveRun] = []
     for live in stage.runs.values():
-        if not live.ticket and not live.absorbed:
+        if _waits(live) and not live.absorbed:
             if live.run.id in found:
                 ahead[live.lane.name] += 1
             else:
@@ -125,6 +129,8 @@ class _Play:
         self._parts: dict[RunId, tuple[RunId, ...]] = {}
         """Of a merged turn, the messages that it was made of."""
         self._starts: Counter[LaneName] = Counter()
+        for lane in stage.floor.lanes.values():
+            undo(stage, lane)
         now = stage.now
         self._ends = [(max(_end(live), now), ticket) for ticket, live in stage.attempts.items()]
         heapify(self._ends)
@@ -192,5 +198,13 @@ class _Play:
                 heappush(self._ends, (max(_end(live), self._stage.now), ticket))
 
 
+def _waits(live: LiveRun) -> bool:
+    """For a slot, also if its start is stored already."""
+    return not live.ticket or live.awaits_slot
+
+
 def _end(live: LiveRun) -> Instant:
+    if live.next_up:
+        # It was started ahead and is called back: it has done nothing.
+        return 0
     return live.started_at + (live.agent.mean_span or DEFAULT_SPAN)

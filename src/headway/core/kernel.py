@@ -454,7 +454,7 @@ class Kernel:
         self._advance(now)
         self.stage.closing = True
         for live in tuple(self.stage.attempts.values()):
-            if live.cut is None or live.cut is Cut.PREEMPTED:
+            if (live.cut is None or live.cut is Cut.PREEMPTED) and not live.next_up:
                 self.stage.cut(live, Cut.DRAINED)
         self._drain_waiting()
 
@@ -464,7 +464,9 @@ class Kernel:
         stage = self.stage
         stage.draining = stage.closing = stage.suspended = stage.halted = False
         for live in tuple(stage.attempts.values()):
-            cut = Cut.PREEMPTED if live.next_up else live.cut or Cut.DRAINED
+            cut = live.cut or Cut.DRAINED
+            if live.next_up and cut not in FINAL_CUTS:
+                cut = Cut.PREEMPTED
             stage.step_down(live)
             self._returning.cut(live, cut, again=True)
         stage.floor.reset()
@@ -636,7 +638,7 @@ class Kernel:
                 stage.set_grace(live)
             case GraceOver(live):
                 live.alarm = None
-                # What takes over the slot shall not begin before it is stored that this attempt was left behind.
+                # Nobody takes its slot over before it is stored that this attempt is left behind.
                 ahead.call_all_back(stage, live.lane)
                 stage.abandon(live)
                 self._ended(live, Failed("abandoned"), 0.5)

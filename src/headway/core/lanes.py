@@ -1,6 +1,5 @@
 """Lanes, agents and flows: the records that the floor keeps its counts in."""
 
-from collections import deque
 from dataclasses import dataclass, field
 from heapq import heappop
 from typing import TypeAlias
@@ -14,6 +13,8 @@ from headway.model.words import Rule
 
 Place: TypeAlias = tuple[int, int, int]
 """Rounds in flight, strides taken, last service: the least is served next (F-2, X-8)."""
+Head: TypeAlias = tuple[Instant, int, int, LiveRun]
+"""A posted run by rank, order and stamp."""
 FlowEntry: TypeAlias = "tuple[Place, int, Flow]"
 """The agent's place and the flow's stamp when it was put into its lane's heap."""
 
@@ -91,7 +92,9 @@ class Flow:
     kind: Kind
     heap: "list[FlowEntry]"
     """The heap of its lane and kind."""
-    heads: list[tuple[Instant, int, int, LiveRun]] = field(default_factory=list)
+    heads: "list[Head]" = field(default_factory=list)
+    next_up: "list[Head]" = field(default_factory=list)
+    """Those of its runs whose start is stored ahead; they wait as the others do."""
     count: int = 0
     stamp: int = 0
     """Marks the one valid entry of this flow in the lane's heap."""
@@ -99,10 +102,18 @@ class Flow:
     """Taken off the heap because its agent may start nothing of this kind now."""
 
     def first(self) -> LiveRun:
-        heads = self.heads
-        while not heads[0][3].posted:
+        return self.line()[0][3]
+
+    def line(self) -> "list[Head]":
+        """The heap that has the first run of all, on top."""
+        heads, next_up = self.heads, self.next_up
+        while heads and not heads[0][3].posted:
             heappop(heads)
-        return heads[0][3]
+        while next_up and not next_up[0][3].posted:
+            heappop(next_up)
+        if not next_up or (heads and heads[0] < next_up[0]):
+            return heads
+        return next_up
 
     def precedes(self, other: "Flow") -> bool:
         mine, theirs = self.first(), other.first()
@@ -148,10 +159,14 @@ class Lane:
     ahead: int = 0
     """How many runs may have their start stored before there is a slot for them; see `ahead`."""
     ahead_until: Instant = 0
-    next_up: deque[LiveRun] = field(default_factory=deque)
-    """Those, in the order in which they get a slot."""
+    next_up: dict[int, LiveRun] = field(default_factory=dict)
+    """Those by ticket, in the order in which they were started."""
     awaited: bool = False
     """Whether an alarm is set that looks whether they wait too long."""
+
+    def ahead_at(self, now: Instant) -> int:
+        """How many starts may be stored ahead just now."""
+        return self.ahead if now <= self.ahead_until else 0
 
     def apply(self, settings: LaneSettings, now: Instant) -> None:
         if settings.budget != self.settings.budget or self.purse is None:

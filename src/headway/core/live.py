@@ -90,7 +90,7 @@ class LiveRun(Moving, eq=False, gc=False):
     interrupts: bool = False
     """It waits until all that it cut has returned, however wide its session is."""
     begun: bool = False
-    """Whether an attempt was ever started: such a run keeps its place at the head (R-5)."""
+    """Whether an attempt ever had a slot: such a run keeps its place at the head (R-5)."""
     attempt: int = 0
     retries: int = 0
     limited: int = 0
@@ -116,6 +116,16 @@ class LiveRun(Moving, eq=False, gc=False):
             self.plain = False
             self.ties = Ties()
         return self.ties
+
+    @property
+    def awaits_slot(self) -> bool:
+        """Whether it was started ahead, and waits for a slot on which to begin."""
+        return self.next_up and self.cut is None
+
+    @property
+    def has_slot(self) -> bool:
+        """Whether its live attempt may be at work."""
+        return self.ticket != 0 and not self.next_up
 
     @property
     def parent(self) -> "LiveRun | None":

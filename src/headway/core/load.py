@@ -13,7 +13,7 @@ def agent_loads(kernel: Kernel) -> tuple[AgentLoad, ...]:
     waiting: Counter[AgentName] = Counter()
     running: Counter[AgentName] = Counter()
     for live in stage.runs.values():
-        (running if live.ticket else waiting)[live.run.agent] += 1
+        (running if live.has_slot else waiting)[live.run.agent] += 1
     return tuple(
         AgentLoad(name, agent.waiting_tasks, agent.tasks, waiting[name], running[name])
         for name, agent in sorted(stage.floor.agents.items())

@@ -24,8 +24,8 @@ _QUEUED = State.QUEUED
 _REJECT = Mode.REJECT
 _COLLECT = Mode.COLLECT
 _NEW = Drop.NEW
-_PATIENT = frozenset({Mode.QUEUE, Mode.FOLLOWUP})
-"""A message of these modes does nothing but wait its turn, whenever it comes."""
+_QUEUE = Mode.QUEUE
+_FOLLOWUP = Mode.FOLLOWUP
 
 
 class Messages:
@@ -152,6 +152,11 @@ class Messages:
         """The message's place in line, by its mode if the session is busy."""
         stage = self._stage
         session = live.session
+        # A message of these modes does nothing but wait its turn, whenever it comes.
+        patient = settings.mode is _QUEUE or settings.mode is _FOLLOWUP
+        if patient and not session.had_heartbeats and not session.is_full(settings.cap):
+            stage.line_up(live)
+            return
         if not session.waiting and not session.running:
             live.collect = settings.mode is _COLLECT
             stage.line_up(live)
@@ -170,7 +175,7 @@ class Messages:
             self._extend_quiet(live, settings.debounce)
         if turn is not None:
             live.tie().offered_to = turn
-        settled = live.state is _QUEUED and settings.mode not in _PATIENT
+        settled = live.state is _QUEUED and not patient
         if settled:
             stage.take_turn(live)
         stage.line_up(live, first=mode is Mode.INTERRUPT and bool(session.waiting))
@@ -190,7 +195,7 @@ class Messages:
             return None
         for turn in session.running:
             heartbeat = turn.run.source is Source.HEARTBEAT
-            if turn.agent is agent and turn.cut is None and not heartbeat:
+            if turn.agent is agent and turn.cut is None and not (heartbeat or turn.next_up):
                 return turn
         return None
 

@@ -215,7 +215,8 @@ class Recovery:
         buffer.alarm = stage.alarms.set(standing.until, WindowClosed(buffer))
 
     def _restore_quiet(self, places: Iterable[Place], session: SessionQueue) -> None:
-        quiet_until = max((standing_of(place).quiet_until for place in places), default=0)
+        standings = [place.standing for place in places if place.standing is not None]
+        quiet_until = max((standing.quiet_until for standing in standings), default=0)
         if quiet_until > self._stage.now:
             self._stage.set_quiet(session, quiet_until)
 
@@ -269,6 +270,8 @@ class Recovery:
 
     def _refused(self, run: Run, parent: LiveRun | None) -> Outcome | None:
         """What a stop has reached already (N-14), and what comes too late."""
+        if not run.ancestors and parent is None and run.deadline_at is None:
+            return None
         above = [self._stage.runs.get(run_id) for run_id in run.ancestors]
         stopped = any(live is not None and live.cut in FINAL_CUTS for live in above)
         if stopped or (parent is not None and parent.cut is not None):
@@ -306,7 +309,8 @@ def _in_order(places: Iterable[Place], orders: Iterable[Order]) -> list[Place | 
 
 
 def _has_begun(place: Place) -> bool:
-    return place.orphaned or place.attempt > 0 or standing_of(place).begun
+    standing = place.standing
+    return place.orphaned or place.attempt > 0 or (standing is not None and standing.begun)
 
 
 def _is_exhausted(place: Place) -> bool:

@@ -50,7 +50,7 @@ class SessionQueue(Moving, eq=False):
     waiting: list[LiveRun] = []
     """In the order in which they will start."""
     running: list[LiveRun] = []
-    """In the order in which they started; also those whose cancellation has not returned."""
+    """By their start; also those that wait for a slot, or whose cancellation has not returned."""
     had_heartbeats: bool = False
     later: int = 0
     """Runs that are not due yet; they take their place when they are."""

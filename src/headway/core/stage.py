@@ -1,7 +1,7 @@
 """The moves of single runs: into line, onto a slot, off it, to their end.
 
 `Kernel` decides what shall happen; the stage makes each move whole, so that counters, alarms, slots and states
-never disagree. Every change of a run's state is made here, through `lifecycle.advance`.
+never disagree. Nearly every change of a run's state is made here, and each through `lifecycle.advance`.
 """
 
 import msgspec
@@ -55,6 +55,7 @@ _PREEMPTED = Cut.PREEMPTED
 _HEARTBEAT = Source.HEARTBEAT
 _STRAIGHT_ON = advance(advance(_QUEUED, _ASSIGNED), _RUNNING)
 """Without hooks a run goes from queued through assigned to running in one move."""
+_STEPPED_OUT = advance(_QUEUED, _ASSIGNED)
 
 
 FIRST = -1
@@ -319,15 +320,12 @@ class Stage:
             self.refresh_touched()
             self.other_lanes = True
         while lane.in_use < lane.width:
-            if lane.next_up:
-                ahead.call_up(self, lane)
-                continue
             flow = floor.quick_flow(lane) if floor.lighter is not None else None
             if flow is None:
                 flow = floor.next_flow(lane, self.now)
                 if flow is None:
                     break
-            self.start(floor.claim(flow, self.now))
+            self._serve(floor.claim(flow, self.now))
         if lane.ahead:
             ahead.fill(self, lane)
         if lane.preemptible and lane.ready[PLAIN]:
@@ -348,13 +346,11 @@ class Stage:
             best: Flow | None = None
             lanes = [lane for lane in floor.lanes.values() if lane.kinds]
             for lane in lanes:
-                while lane.next_up and lane.in_use < lane.width:
-                    ahead.call_up(self, lane)
                 flow = floor.next_flow(lane, self.now)
                 if flow is not None and (best is None or flow.precedes(best)):
                     best = flow
             if best is not None:
-                self.start(floor.claim(best, self.now))
+                self._serve(floor.claim(best, self.now))
                 continue
             for lane in lanes:
                 yields = lane.preemptible and lane.ready[PLAIN]
@@ -375,6 +371,15 @@ class Stage:
         closed = self.closing or self.suspended
         return parent is not None and parent.ticket != 0 and not closed
 
+    def _serve(self, live: LiveRun) -> None:
+        """The floor has given it a slot."""
+        if live.next_up:
+            if self.now - live.queued_at > self._wait_notice:
+                self._note_wait(live)
+            ahead.call_up(self, live)
+        else:
+            self.start(live)
+
     def start(self, live: LiveRun) -> None:
         """Take the run out of line and begin an attempt. The floor has given it its slot."""
         session = live.session
@@ -384,9 +389,8 @@ class Stage:
             live = self._collected(live)
         now = self.now
         if now - live.queued_at > self._wait_notice and not live.begun:
-            before = live.lane.started - 1 - live.starts_before
-            self.actions.append(NoteWait(live.run, now - live.queued_at, before))
-        if live.state is _QUEUED and not (self.gated or live.next_up):
+            self._note_wait(live)
+        if live.state is _QUEUED and not self.gated:
             live.state = _STRAIGHT_ON
         else:
             live.state = advance(live.state, _ASSIGNED)
@@ -406,8 +410,26 @@ class Stage:
         else:
             start = Start(live.run, ticket, live.attempt, session.epoch, now, slot)
         self.actions.append(start)
-        if session.waiting:
+        if session.waiting and live.width > 1:
             self._post_next(session, live.lane)
+
+    def start_ahead(self, live: LiveRun) -> None:
+        """Take a plain run out of line and have its start stored. It waits in its lane on, for its slot."""
+        session = live.session
+        session.posted = None
+        session.waiting.remove(live)
+        live.next_up = True
+        live.state = _STEPPED_OUT if live.state is _QUEUED else advance(live.state, _ASSIGNED)
+        ticket = live.ticket = self._tickets = self._tickets + 1
+        live.attempt += 1
+        live.started_at = self.now
+        session.running.append(live)
+        self.attempts[ticket] = live
+        self.actions.append(Start(live.run, ticket, live.attempt, session.epoch, self.now))
+
+    def _note_wait(self, live: LiveRun) -> None:
+        before = live.lane.started - 1 - live.starts_before
+        self.actions.append(NoteWait(live.run, self.now - live.queued_at, before))
 
     def go_on(self, live: LiveRun) -> None:
         """Its worker outlived its node: the same attempt goes on, whether its lane has room or not (W-2)."""
@@ -471,7 +493,7 @@ class Stage:
         live.cut = cut
         live.plain = False
         if live.next_up:
-            ahead.leave(live)
+            ahead.leave(self, live)
         if live.yields and cut is not _PREEMPTED:
             live.yields = False
             live.lane.yielding -= 1
@@ -522,13 +544,12 @@ class Stage:
         """The attempt is over, one way or the other: give back what it held."""
         ticket = live.ticket
         del self.attempts[ticket]
-        live.ticket = 0
         session = live.session
         session.running.remove(live)
         if live.next_up:
-            live.next_up = False
-            ahead.leave(live)
-            live.lane.in_use += 1
+            self._never_began(live)
+            return
+        live.ticket = 0
         if live.plain and not self.estimating:
             self.floor.free(live)
             return
@@ -541,6 +562,14 @@ class Stage:
             live.lane.owed += 1
         passes_on = live.ties is not None and lending.give_back(self, live)
         self.floor.free(live, keep_slot=passes_on)
+
+    def _never_began(self, live: LiveRun) -> None:
+        """It was started ahead, and held no slot."""
+        ahead.leave(self, live)
+        self.untold.discard(live.ticket)
+        self._silence(live)
+        live.ticket = 0
+        live.next_up = False
 
     def enter(self, live: LiveRun) -> None:
         """The runner of the attempt is being called."""
@@ -838,6 +867,8 @@ class Stage:
             for flows in lane.flows:
                 for flow in flows.values():
                     flow.heads.clear()
+                    flow.next_up.clear()
+            lane.next_up.clear()
 
     def release_idle(self) -> None:
         """An idle session costs nothing (S-4): what must outlive it was handed to the store before."""

@@ -34,9 +34,10 @@ def status_here(kernel: Kernel, key: SessionKey, now: Instant) -> str | None:
     session = kernel.stage.sessions.get(key)
     if session is None:
         return None
-    going = [Going(live.run, now - live.started_at) for live in session.running]
+    going = [Going(live.run, now - live.started_at) for live in session.running if live.has_slot]
+    about_to = [live for live in session.running if not live.has_slot]
     buffered = [live for buffer in (session.buffers or {}).values() for live in buffer.messages]
-    waiting = [*session.waiting, *buffered]
+    waiting = [*about_to, *session.waiting, *buffered]
     held = []
     for live in waiting[:MOST_LINES]:
         why = explain(kernel, live.run.id)

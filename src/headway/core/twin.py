@@ -7,7 +7,7 @@ from copy import copy, deepcopy
 from heapq import heapify
 
 from headway.core.alarms import Alarm
-from headway.core.bells import Bell, DeadlinePassed
+from headway.core.bells import Bell, DeadlinePassed, SlotAwaited
 from headway.core.kernel import Kernel
 from headway.core.session import SessionQueue
 from headway.core.stage import Stage
@@ -16,7 +16,8 @@ from headway.core.stage import Stage
 def twin_of(kernel: Kernel) -> Kernel:
     """The copy, with nothing decided yet, and without the idle sessions that are still at hand.
 
-    It knows no deadlines: who stands in line before whom does not hang on how long runs may take.
+    It knows no deadlines, and calls nobody back who waits for a slot: who stands in line before whom does not hang
+    on how long runs may take.
     """
     return _Copying(kernel.stage).of(kernel)
 
@@ -48,7 +49,7 @@ class _Copying:
                 live.ties = deepcopy(live.ties, memo)
         for session in self._sessions.values():
             self._line_up(session)
-        memo[id(stage.alarms)] = stage.alarms.twin(DeadlinePassed, memo)
+        memo[id(stage.alarms)] = stage.alarms.twin((DeadlinePassed, SlotAwaited), memo)
         memo[id(stage.runs)] = dict(zip(stage.runs, lives.values(), strict=True))
         memo[id(stage.sessions)] = {each.key: each for each in self._sessions.values()}
         return deepcopy(kernel, memo)
@@ -58,14 +59,15 @@ class _Copying:
         for lane in self._stage.floor.lanes.values():
             for flows in lane.flows:
                 for flow in flows.values():
-                    heads = [
-                        (rank, order, stamp, lives[id(live)])
-                        for rank, order, stamp, live in flow.heads
-                        if live.posted
-                    ]
-                    if len(heads) < len(flow.heads):
-                        heapify(heads)
-                    self._memo[id(flow.heads)] = heads
+                    for line in (flow.heads, flow.next_up):
+                        copied = [
+                            (rank, order, stamp, lives[id(live)])
+                            for rank, order, stamp, live in line
+                            if live.posted
+                        ]
+                        if len(copied) < len(line):
+                            heapify(copied)
+                        self._memo[id(line)] = copied
 
     def _line_up(self, session: SessionQueue) -> None:
         lives = self._lives

@@ -23,11 +23,9 @@ def explain(kernel: Kernel, run_id: RunId) -> Why | None:
     live = kernel.stage.runs.get(run_id)
     if live is None:
         return None
-    if live.ticket:
-        rule = Rule.STARTING if live.state is State.ASSIGNED else None
-        if live.next_up:
-            rule = Rule.LANE_FULL
-        return Why(run_id, live.state, rule, lane=live.lane.name, agent=live.agent.name)
+    if live.ticket and not live.awaits_slot:
+        starting = Rule.STARTING if live.state is State.ASSIGNED else None
+        return Why(run_id, live.state, starting, lane=live.lane.name, agent=live.agent.name)
     rule, until, by = holding_rule(kernel, live)
     place, exact, starts_in = _place(kernel, live)
     return Why(
@@ -69,13 +67,14 @@ def holding_rule(kernel: Kernel, live: LiveRun) -> Held:
         return Rule.DEBOUNCE, _window_end(live), None
     if live.held is Rule.NOT_DUE:
         return Rule.NOT_DUE, live.run.due_at, None
-    head = session.waiting[0]
-    if head is not live:
-        return Rule.SESSION_ORDER, None, head.run.id
-    bar = stage.session_bar(live)
-    if bar is not None:
-        by = session.running[0].run.id if bar[0] in _SESSION_RULES else None
-        return *bar, by
+    if not live.awaits_slot:
+        head = session.waiting[0]
+        if head is not live:
+            return Rule.SESSION_ORDER, None, head.run.id
+        bar = stage.session_bar(live)
+        if bar is not None:
+            by = session.running[0].run.id if bar[0] in _SESSION_RULES else None
+            return *bar, by
     bar = stage.floor.bar(live, stage.now)
     if bar is not None:
         return *bar, None
@@ -100,11 +99,11 @@ def lane_views(kernel: Kernel) -> tuple[LaneView, ...]:
     stage = kernel.stage
     waiting = dict.fromkeys(stage.floor.lanes, 0)
     for live in stage.runs.values():
-        if not live.ticket or live.next_up:
+        if not live.has_slot:
             waiting[live.lane.name] += 1
     running = dict.fromkeys(stage.floor.lanes, 0)
     for live in stage.attempts.values():
-        if not live.next_up:
+        if live.has_slot:
             running[live.lane.name] += 1
     return tuple(
         LaneView(
@@ -133,8 +132,8 @@ def session_view(session: SessionQueue) -> SessionView:
     runs = (*session.running, *session.waiting, *buffered)
     return SessionView(
         session.key,
-        tuple(live.run.id for live in session.running),
-        tuple(live.run.id for live in session.waiting),
+        tuple(live.run.id for live in session.running if live.has_slot),
+        tuple(live.run.id for live in (*session.running, *session.waiting) if not live.has_slot),
         tuple(live.run.id for live in buffered),
         session.memory.options,
         tuple(sorted({live.run.agent for live in runs})),
@@ -164,8 +163,8 @@ def queue_status(
     running, waiting = elsewhere
     if session is not None:
         memory = session.memory
-        running = len(session.running)
-        waiting = len(session.waiting) + session.buffered
+        running = sum(live.has_slot for live in session.running)
+        waiting = len(session.running) - running + len(session.waiting) + session.buffered
     settings = kernel.queue_settings(memory.options if memory else None, route)
     return (
         f"{running} running, {waiting} waiting; mode {settings.mode}, cap {settings.cap}, "

@@ -8,6 +8,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from contextvars import Context, copy_context
 from typing import TypeAlias
 
 from headway.calls import call
@@ -17,6 +18,7 @@ from headway.core.kernel import Kernel
 from headway.model.errors import InvalidInput, Permanent, TurnOver, WorkerLost
 from headway.model.outcome import Reply
 from headway.model.run import AgentName, Firing, Run, RunId, SessionKey
+from headway.model.time import Instant
 from headway.model.words import Cut, Reason
 from headway.ports import Clock, Desk
 from headway.runtime.herald import Herald
@@ -60,6 +62,8 @@ class Attempts:
         """Whether the node may act just now: asked right before a runner is called (D-3)."""
         self.began: Callable[[Start], None]
         """Told of each attempt that begins only now, though its start was stored before."""
+        self._context = Context()
+        """In which the latest start that was stored ahead was carried out."""
         self._turns: dict[int, Turn] = {}
         self._left_behind: dict[int, Turn] = {}
         self._lost: dict[int, WorkerLost] = {}
@@ -69,6 +73,11 @@ class Attempts:
 
     def __len__(self) -> int:
         return len(self._turns)
+
+    @property
+    def begun(self) -> int:
+        """How many have begun: not those that were started ahead and wait for their slot."""
+        return sum(turn.work is not None for turn in self._turns.values())
 
     def get(self, ticket: int) -> Turn | None:
         return self._turns.get(ticket)
@@ -85,7 +94,7 @@ class Attempts:
         return turn.run
 
     def begin(self, start: Start, loop: asyncio.AbstractEventLoop) -> bool:
-        """A start was stored: begin the attempt. False: it was started ahead and has no slot yet."""
+        """A start was stored: begin the attempt. False: it has no slot yet, or its session is not ours now."""
         ticket = start.ticket
         live = self._kernel.stage.attempts.get(ticket)
         if self.may_begin is not None and live is None:
@@ -95,6 +104,7 @@ class Attempts:
         text = with_note(run) if run.overflow else run.text
         turn = self._turns[ticket] = Turn(self._desk, loop, start, run, text)
         if live is not None and live.next_up:
+            self._context = copy_context()
             return False
         turn.work = loop.create_task(self._attempt(turn, ticket))
         return True
@@ -106,11 +116,18 @@ class Attempts:
             turn = self._turns.get(ticket)
             if turn is not None and turn.work is None:
                 self._set_off(turn, ticket)
-                self.began(turn.start)
+                self._context.copy().run(self.began, turn.start)
         called.clear()
 
     def _set_off(self, turn: Turn, ticket: int) -> None:
-        turn.work = asyncio.get_running_loop().create_task(self._attempt(turn, ticket))
+        """Not in the context of who calls this: that may be the turn whose slot it gets."""
+        loop = asyncio.get_running_loop()
+        turn.work = loop.create_task(self._attempt(turn, ticket), context=self._context.copy())
+
+    def began_at(self, start: Start) -> Instant:
+        """When the attempt got its slot: at its start, or later if it was started ahead."""
+        live = self._kernel.stage.attempts.get(start.ticket)
+        return start.at if live is None else live.started_at
 
     def cancel(self, ticket: int, cut: Cut) -> None:
         """Ask an attempt to end. One that has not taken its first step sees it then."""

@@ -118,7 +118,7 @@ class Carrier:
         if self.watching and start.run.route is not None:
             self._typing(start.run, True)
         if self._bus.heard:
-            self._herald.started(start)
+            self._herald.started(start, self._attempts.began_at(start))
 
     def _finished(self, finish: Finish) -> None:
         run = finish.run

@@ -107,9 +107,9 @@ class Claims:
         """How many more sessions each lane could use: its free slots, and as many as it starts in a second."""
         room: dict[LaneName, int] = {}
         for name, lane in self._kernel.stage.floor.lanes.items():
-            width = _width(lane) + lane.ahead
+            width = _width(lane) + lane.ahead_at(now)
             backlog = min(_WIDEST_BACKLOG * width, self._rate(lane, now))
-            wanted = width - lane.in_use - len(lane.next_up) + backlog - _ready(lane)
+            wanted = width - lane.in_use + backlog - _ready(lane)
             if wanted > backlog // 2:
                 room[name] = wanted
         return room

@@ -142,7 +142,7 @@ class Engine:
         is_news = not kernel.stage.draining
         kernel.drain(self._clock.now(), keep_waiting=keep_waiting)
         if is_news:
-            self._herald.draining(len(self.attempts))
+            self._herald.draining(self.attempts.begun)
         self._wake()
         grace = self.settings.drain_grace if grace is None else grace
         await self._scribe.rest(loop.time() + grace / SECOND)

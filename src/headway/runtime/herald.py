@@ -37,18 +37,18 @@ class Herald:
             )
         )
 
-    def started(self, start: Start) -> None:
+    def started(self, start: Start, began_at: Instant) -> None:
         run = start.run
         self._bus.publish(
             events.RunStarted(
-                at=self._now if start.adopts else start.at,
+                at=self._now if start.adopts else began_at,
                 run_id=run.id,
                 agent=run.agent,
                 session=run.session,
                 lane=run.lane,
                 attempt=start.attempt,
                 source=run.source,
-                waited=max(start.at - max(run.submitted_at, run.due_at or 0), 0),
+                waited=max(began_at - max(run.submitted_at, run.due_at or 0), 0),
                 adopted=start.adopts,
             )
         )

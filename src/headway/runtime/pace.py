@@ -36,12 +36,12 @@ class Pace:
             ends = ended - self._ended.get(name, 0)
             if ends or lane.ahead:
                 self._ended[name] = ended
-                useful = _MARGIN * ends * took // passed if took <= _SLOWEST else 0
                 # One batch with little in it does not mean that runs take longer now.
-                ahead = min(_MOST, max(useful, lane.ahead * 3 // 4))
+                useful = max(_MARGIN * ends * took // passed, lane.ahead_at(now) * 3 // 4)
+                ahead = min(_MOST, useful) if took <= _SLOWEST else 0
                 if ahead or lane.ahead:
                     self._kernel.set_ahead(name, ahead, now)
 
 
 def _ended(lane: Lane) -> int:
-    return lane.started - lane.in_use - len(lane.next_up)
+    return lane.started - lane.in_use

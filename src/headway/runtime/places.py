@@ -23,7 +23,7 @@ class Places:
         live = self._kernel.stage.runs.get(run_id)
         if live is None:
             return None
-        if live.ticket:
+        if live.ticket and not live.awaits_slot:
             return 0
         loop = asyncio.get_running_loop()
         if not self._asked:
@@ -46,4 +46,6 @@ class Places:
         live = self._kernel.stage.runs.get(run_id)
         if live is None:
             return None
-        return 0 if live.ticket or live.absorbed else forecast.place(self._kernel, run_id)
+        if live.absorbed or (live.ticket and not live.awaits_slot):
+            return 0
+        return forecast.place(self._kernel, run_id)

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import msgspec
 
 from headway.model.run import AgentName, LaneName, RunId, SessionKey
-from headway.model.settings import LaneSettings, Settings
+from headway.model.settings import MAIN, LaneSettings, Settings
 from headway.model.time import HOUR, MILLISECOND, MINUTE, SECOND, Span
 from headway.testing.cluster import CALM, Broken, Cluster, Node, Violation, Weather
 from headway.testing.cluster.agents import CHILD, Habits
-from headway.testing.cluster.cluster import SETTINGS
+from headway.testing.cluster.cluster import FEW, SETTINGS
 from headway.testing.cluster.machines import OUTLIVING
 from headway.testing.cluster.witness import THAW_GRACE
 
@@ -35,7 +35,7 @@ def alarm(seen: bool, promise: Broken, text: str) -> None:
         raise Violation(promise, text)
 
 
-def _with_lanes(lanes: dict[LaneName, LaneSettings]) -> Settings:
+def with_lanes(lanes: dict[LaneName, LaneSettings]) -> Settings:
     return msgspec.structs.replace(SETTINGS, lanes=lanes)
 
 
@@ -283,7 +283,7 @@ def a_poll_is_far_away() -> None:
 def one_agent_has_much_waiting_and_another_one_run() -> None:
     narrow = {name: LaneSettings(1) for name in SETTINGS.lanes}
     habits = Habits.plain(long=4 * SECOND)
-    with Cluster(settings=_with_lanes(narrow), habits=habits) as cluster:
+    with Cluster(settings=with_lanes(narrow), habits=habits) as cluster:
         intake_only = cluster.add("a", frozenset())
         cluster.run_until(lambda: intake_only.up)
         for number in range(12):
@@ -303,7 +303,7 @@ def one_agent_has_much_waiting_and_another_one_run() -> None:
 def a_second_node_comes_to_help() -> None:
     narrow = {name: LaneSettings(1) for name in SETTINGS.lanes}
     habits = Habits.plain(long=10 * SECOND)
-    with Cluster(settings=_with_lanes(narrow), habits=habits) as cluster:
+    with Cluster(settings=with_lanes(narrow), habits=habits) as cluster:
         (a,) = up(cluster, "a")
         for number in range(4):
             a.submit("alpha", "long", {"session": f"s{number}"})
@@ -481,4 +481,28 @@ def a_machine_does_not_come_back() -> None:
         alarm(not begun(cluster, c)(), Broken.RESERVED, "it was taken over before its time")
         cluster.run(20 * MILLISECOND)
         alarm(begun(cluster, c)(), Broken.RESERVED, "nobody took it over in time")
+        cluster.settle()
+
+
+def an_attempt_is_left_behind_while_another_run_waits_for_its_slot() -> None:
+    """A deaf attempt has the only slot; right before it is given up, the start of the next run is stored ahead."""
+    habits = Habits.plain(deaf=20 * SECOND, short=10 * MILLISECOND)
+    habits.ignores_cancel, habits.longest_ignored = 1.0, MINUTE
+    lanes = {**SETTINGS.lanes, MAIN: LaneSettings(1)}
+    with Cluster(settings=with_lanes(lanes), habits=habits) as cluster:
+        cluster.most_ahead = 1
+        (a,) = up(cluster, "a")
+        a.submit("alpha", "deaf", {"session": "deaf"})
+        cluster.run_until(begun(cluster, a))
+        assert a.engine is not None
+        a.ask("stop", a.engine.stop(SessionKey("deaf")))
+        cluster.run(SETTINGS.cancel_grace - 100 * MILLISECOND)
+        a.submit("alpha", "short", {"session": "short", "max_attempts": 3})
+        # Another lane has something stored: after that a node starts ahead what it can.
+        a.submit("alpha", "short", {"session": "other", "lane": FEW})
+        cluster.run(50 * MILLISECOND)
+        assert a.engine.kernel.stage.floor.lanes[MAIN].next_up
+        a.store.slow_calls["record"] = 30 * MILLISECOND
+        cluster.run(SECOND)
+        a.store.slow_calls.clear()
         cluster.settle()

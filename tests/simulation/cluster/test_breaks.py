@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from headway.core import firing
+from headway.core import ahead, firing
 from headway.core.actions import Action, Finish, Start
 from headway.core.kernel import Kernel
 from headway.core.live import LiveRun
@@ -36,6 +36,7 @@ from headway.model.schedule import Every
 from headway.model.time import Instant, Span
 from headway.model.words import Reason, State
 from headway.ports import KEPT, Admission, Granted, Peer, Recorded, Renewal
+from headway.runtime.attempts import Attempts
 from headway.runtime.claims import Claims
 from headway.runtime.membership import Membership
 from headway.runtime.ownership import Ownership
@@ -69,15 +70,18 @@ class Break:
     patch: Patch
     found: frozenset[Broken]
     scene: Scene | None
+    rush: bool
 
 
 BREAKS: dict[str, Break] = {}
 SCENES: dict[str, Scene] = {}
 
 
-def breaks(rule: str, *found: Broken, scene: Scene | None = None) -> Callable[[Patch], Patch]:
+def breaks(
+    rule: str, *found: Broken, scene: Scene | None = None, rush: bool = False
+) -> Callable[[Patch], Patch]:
     def register(patch: Patch) -> Patch:
-        BREAKS[f"{rule} {patch.__name__}"] = Break(patch, frozenset(found), scene)
+        BREAKS[f"{rule} {patch.__name__}"] = Break(patch, frozenset(found), scene, rush)
         if scene is not None:
             SCENES[scene.__name__] = scene
         return patch
@@ -571,11 +575,49 @@ def adopt_nothing_in_random_histories(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ownership, "_with_worker", lambda self, place: place)
 
 
-def find(most: int = MOST_SEEDS) -> ClusterFinding:
+# Starts stored ahead of their slots.
+
+
+@breaks("L-2", Broken.LANE, rush=True)
+def begin_what_was_started_ahead_without_a_slot(patch: pytest.MonkeyPatch) -> None:
+    begin = Attempts.begin
+
+    def at_once(self: Attempts, start: Start, loop: asyncio.AbstractEventLoop) -> bool:
+        begun = begin(self, start, loop)
+        turn = self.get(start.ticket)
+        if turn is None or turn.work is not None:
+            return begun
+        self._set_off(turn, start.ticket)
+        return True
+
+    patch.setattr(Attempts, "begin", at_once)
+
+
+@breaks("L-2", Broken.LANE, rush=True)
+def call_up_more_than_there_are_slots(patch: pytest.MonkeyPatch) -> None:
+    call_up = ahead.call_up
+
+    def for_nothing(stage: Stage, live: LiveRun) -> None:
+        call_up(stage, live)
+        live.lane.in_use -= 1
+
+    patch.setattr(ahead, "call_up", for_nothing)
+
+
+@breaks(
+    "L-2",
+    Broken.LANE,
+    scene=scenes.an_attempt_is_left_behind_while_another_run_waits_for_its_slot,
+)
+def call_nobody_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ahead, "call_all_back", lambda stage, lane: None)
+
+
+def find(most: int = MOST_SEEDS, *, rush: bool = False) -> ClusterFinding:
     """The first finding, within a bounded number of seeds."""
     for seed in range(most):
         try:
-            simulate_cluster(seed)
+            simulate_cluster(seed, rush=rush)
         except ClusterFinding as finding:
             return finding
     raise AssertionError(f"not found in {most} seeds")
@@ -586,7 +628,7 @@ def test_a_broken_rule_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) 
     broken = BREAKS[name]
     broken.patch(monkeypatch)
     if broken.scene is None:
-        finding = find()
+        finding = find(rush=broken.rush)
         assert finding.promise in broken.found, str(finding)
     else:
         with pytest.raises(Violation) as found:

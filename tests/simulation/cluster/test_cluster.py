@@ -1,7 +1,7 @@
 """Hundreds of random histories of a cluster: real engines on one real database, in virtual time.
 
 `HEADWAY_CLUSTER_SEEDS` says how many (300 unless set). A failing seed is in the message; replay it with
-`python -m headway.testing.cluster --seed N`.
+`python -m headway.testing.cluster --seed N`, and one of a rush with `--rush` besides.
 """
 
 import os
@@ -9,12 +9,17 @@ from collections import Counter
 
 import pytest
 
+from headway.core import ahead
+from headway.core.live import LiveRun
+from headway.core.stage import Stage
 from headway.model.words import Cut, Reason
 from headway.testing.cluster import Cluster, simulate_cluster
 from headway.testing.cluster.__main__ import main
 from headway.testing.cluster.history import History
 
 SEEDS = int(os.environ.get("HEADWAY_CLUSTER_SEEDS", "300"))
+RUSHES = SEEDS // 3
+"""How many of them are played once more, with a rush."""
 CHUNKS = 20
 
 
@@ -23,6 +28,38 @@ def test_every_promise_is_kept_in_random_histories(chunk: int) -> None:
     """D-1, D-3, D-4, D-6, D-7, D-9, D-10, S-1, S-8, X-2, X-3, X-4, L-8, R-2, C-5, W-2: see `Broken` for each."""
     for seed in range(chunk, SEEDS, CHUNKS):
         simulate_cluster(seed)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_every_promise_is_kept_while_starts_are_stored_ahead(chunk: int) -> None:
+    """L-2, S-1, D-2, D-7: short runs come in a rush, and nodes start ahead more than they would by themselves."""
+    for seed in range(chunk, RUSHES, CHUNKS):
+        simulate_cluster(seed, rush=True)
+
+
+def test_a_rush_calls_runs_up_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[str] = Counter()
+    call_up, call_back = ahead.call_up, ahead.call_back
+
+    def up(stage: Stage, live: LiveRun) -> None:
+        seen["called up"] += 1
+        call_up(stage, live)
+
+    def back(stage: Stage, live: LiveRun) -> None:
+        seen["called back"] += 1
+        call_back(stage, live)
+
+    monkeypatch.setattr(ahead, "call_up", up)
+    monkeypatch.setattr(ahead, "call_back", back)
+    for seed in range(5):
+        simulate_cluster(seed, rush=True)
+    assert min(seen["called up"], seen["called back"]) > 10
+
+
+def test_a_rush_is_the_same_each_time() -> None:
+    logs = [simulate_cluster(3, rush=True).log for _ in range(2)]
+    assert logs[0] == logs[1]
+    assert logs[0] != simulate_cluster(3).log
 
 
 @pytest.mark.parametrize("seed", [1, 7, 123])
@@ -115,6 +152,12 @@ def _facts(cluster: Cluster) -> set[str]:
 def test_the_command_plays_many_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seeds", "0..3"]) == 0
     assert capsys.readouterr().out == "0 failures\n"
+
+
+def test_the_command_plays_a_rush(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--rush", "--seeds", "0..2"]) == 0
+    assert main(["--rush", "--seed", "1"]) == 0
+    assert "chat1" in capsys.readouterr().out
 
 
 def test_the_command_shows_all_of_one_seed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,14 +1,19 @@
 """Meetings of several nodes that random histories reach rarely: each made by hand, each told to its end."""
 
+from collections.abc import Sequence
+from typing import NoReturn
+
 import msgspec
 import pytest
 
+from headway.model.errors import StoreUnavailable
+from headway.model.job import Advance
 from headway.model.run import AgentName, RunId, SessionKey
-from headway.model.time import MILLISECOND, SECOND
+from headway.model.time import HOUR, MILLISECOND, SECOND
 from headway.model.words import Reason, State
 from headway.testing.cluster import Cluster, Weather
 from headway.testing.cluster.agents import Habits
-from headway.testing.cluster.cluster import FEW
+from headway.testing.cluster.cluster import FEW, SETTINGS
 from tests.simulation.cluster.scenes import begun, up
 
 
@@ -145,4 +150,29 @@ def test_a_wish_for_a_slot_that_is_no_longer_wanted_is_taken_back() -> None:
         a.submit("alpha", "long", {"session": "s", "lane": FEW})
         cluster.run(15 * SECOND)
         assert cluster.witness.outcomes[RunId("a-2")].state is State.DONE
+        cluster.settle()
+
+
+def test_c5_n7_a_run_by_hand_is_found_although_its_answer_was_lost() -> None:
+    """Its session is this node's already: nobody else may work on it, and nothing more may come to it."""
+    settings = msgspec.structs.replace(SETTINGS, poll_every=HOUR)
+    with Cluster(settings=settings, habits=Habits.plain()) as cluster:
+        (a,) = up(cluster, "a")
+        timetable = cluster.witness.timetable
+        timetable.add(a, "j", HOUR, cluster.wall.now())
+        cluster.run(SECOND)
+        (job,) = timetable.jobs
+        advance = a.store.advance
+
+        async def lost(advances: Sequence[Advance]) -> NoReturn:
+            a.store.weather = Weather(hints_lost=1.0)
+            await advance(advances)
+            raise StoreUnavailable("a", "the connection was lost after")
+
+        a.store.advance = lost  # type: ignore[method-assign]
+        timetable.run(a, job)
+        cluster.run(10 * SECOND)
+        a.store.advance = advance  # type: ignore[method-assign]
+        a.store.weather = Weather()
+        assert [outcome.state for outcome in cluster.witness.outcomes.values()] == [State.DONE]
         cluster.settle()

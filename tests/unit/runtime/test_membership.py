@@ -321,3 +321,46 @@ async def test_s3_the_grace_of_a_cancel_counts_from_when_the_attempt_was_told() 
     assert len(world.cut) == 1
     assert events.AttemptAbandoned not in world.kinds()
     await world.engine.close()
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_l5_a_renewal_that_is_answered_while_the_node_closes_does_not_keep_it(steps: int) -> None:
+    """However close together they come: the end is waited for, and must not be forgotten over the answer."""
+
+    @virtual_time
+    async def main() -> None:
+        world = await World().start()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[None] = loop.create_future()
+        renew = world.store.renew
+
+        async def slowly() -> Renewal:
+            await answer
+            return await renew()
+
+        world.store.renew = slowly  # type: ignore[method-assign]
+        renewing = loop.create_task(world.engine._membership.run())
+        await asyncio.sleep(RENEW_S)
+        answer.set_result(None)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        renewing.cancel()
+        ended, _ = await asyncio.wait([renewing], timeout=LEASE_S)
+        assert ended
+        await world.engine.close()
+
+    main()
+
+
+@virtual_time
+async def test_l6_a_restart_waits_for_a_store_that_answers_too_late() -> None:
+    world = await World().start()
+    world.store.hangs = True
+    restarting = asyncio.get_running_loop().create_task(world.engine.restart(0))
+    await asyncio.sleep(2 * LEASE_S)
+    assert not restarting.done()
+    world.store.hangs = False
+    await restarting
+    assert world.engine.incarnation == 2
+    assert (await (await world.submit("1")).wait()).text == "done"
+    await world.engine.close()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from headway import Settings, Turn
-from headway.core.actions import Action, Finish, Start
-from headway.model.run import AgentName
+from headway.core.actions import Action, Finish, Release, Start
+from headway.model.run import AgentName, SessionKey
 from headway.model.settings import AgentSettings
 from headway.ports import Clock, Recorded
 from headway.runners.function import FunctionRunner
@@ -83,3 +83,22 @@ def test_n10_a_next_start_is_stored_with_or_after_the_outcome_before_it(
             assert told == [(kind, str(n)) for n in range(RUNS) for kind in (Start, Finish)]
 
     main()
+
+
+@virtual_time
+async def test_n7_of_a_session_that_was_given_back_twice_the_last_answer_counts() -> None:
+    """What the store says of the first time is outdated: it would be taken in while it is on its way out."""
+    settings, clock = Settings(), clock_for(asyncio.get_running_loop())
+    writer = Engine(settings, MemoryStore(settings, clock), clock)._scribe
+    chat = SessionKey("chat")
+    first, second = Release(chat, 7, 3), Release(chat, 7, 4)
+    writer._note_releases([first])
+    writer._pending.append(second)
+    writer._note_releases([second])
+    writer._note_released([first], Recorded((), (chat,)))
+    assert chat in writer.releasing
+    assert chat not in writer.kept
+    writer._pending.clear()
+    writer._note_released([second], Recorded((), (chat,)))
+    assert chat not in writer.releasing
+    assert chat in writer.kept

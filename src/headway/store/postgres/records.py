@@ -169,7 +169,8 @@ def _plain_batch(actions: Sequence[Action]) -> RecordBatch | None:
         and not (action.slot or action.outlives or action.run.overflow)
     ]
     both: list[Finish | Start] = [*finishes, *starts]
-    if len(both) < len(actions) or len({action.run.id for action in both}) < len(both):
+    distinct = len({action.run.id for action in both})
+    if not both or len(both) < len(actions) or distinct < len(both):
         return None
     epochs = {action.run.session: action.epoch for action in both}
     if len(epochs) < len({action.epoch for action in both}):

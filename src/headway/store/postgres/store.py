@@ -975,43 +975,47 @@ def _view(row: asyncpg.Record) -> RunView:
 
 def _holdings(rows: Iterable[asyncpg.Record]) -> tuple[tuple[Holding, ...], list[Release]]:
     """Sessions with their places and orders, from the rows of `holdings_v1`; and those that cannot be read."""
-    sessions: dict[str, asyncpg.Record] = {}
+    sessions: dict[str, tuple[int, int, bool]] = {}
     places: dict[str, list[Place]] = {}
     orders: dict[str, list[Order]] = {}
     memories: dict[str, SessionMemory | None] = {}
     strange: set[str] = set()
-    for row in rows:
-        kind, key = row["kind"], row["session"]
+    for kind, key, number, epoch, said, attempt, standing, orphaned, started_at, cut in rows:
         try:
-            if kind == "session":
-                sessions[key] = row
+            if kind == "place":
+                place = Place(
+                    decode_run(said),
+                    number,
+                    attempt,
+                    None if standing is None else decode_standing(standing),
+                    orphaned,
+                    started_at,
+                    None if cut is None else Cut(cut),
+                )
+                places[key].append(place)
+            elif kind == "session":
+                sessions[key] = (epoch, number, bool(orphaned))
                 places[key] = []
                 orders[key] = []
-                memories[key] = _memory(row["said"])
-            elif kind == "place":
-                places[key].append(_place(row))
+                memories[key] = _memory(said)
             else:
-                command = decode_command(row["said"])
-                orders[key].append(Order(row["standing"], SessionKey(key), command, row["number"]))
+                orders[key].append(Order(standing, SessionKey(key), decode_command(said), number))
         except (msgspec.MsgspecError, ValueError):
             strange.add(key)
     holdings = tuple(
         Holding(
             SessionKey(key),
-            row["epoch"],
-            row["number"],
+            epoch,
+            number,
             memories[key],
             tuple(places[key]),
             tuple(orders[key]),
-            bool(row["orphaned"]),
+            more,
         )
-        for key, row in sessions.items()
+        for key, (epoch, number, more) in sessions.items()
         if key not in strange
     )
-    released = [
-        Release(SessionKey(key), sessions[key]["epoch"], sessions[key]["number"])
-        for key in sorted(strange)
-    ]
+    released = [Release(SessionKey(key), *sessions[key][:2]) for key in sorted(strange)]
     return holdings, released
 
 
@@ -1021,16 +1025,3 @@ def _with_hosts(holding: Holding, hosts: Mapping[str, str]) -> Holding:
         for place in holding.places
     )
     return msgspec.structs.replace(holding, places=places)
-
-
-def _place(row: asyncpg.Record) -> Place:
-    standing, cut = row["standing"], row["cut"]
-    return Place(
-        decode_run(row["said"]),
-        row["number"],
-        row["attempt"],
-        None if standing is None else decode_standing(standing),
-        row["orphaned"],
-        row["started_at"],
-        None if cut is None else Cut(cut),
-    )

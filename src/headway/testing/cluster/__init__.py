@@ -2,6 +2,7 @@
 
     play                 one history from its seed to its end
     history              draws what happens (the only place with randomness, besides faults and agents)
+    rush                 the same with many short runs, whose starts are stored ahead of their slots
     cluster, nodes       the nodes: started, frozen, crashed and closed from outside
     loops, clocks        one loop and one clock for each node, stepped by the conductor
     faults               what goes wrong between a node and its store

@@ -2,6 +2,8 @@
 
 python -m headway.testing.cluster --seed 42         one history, everything that happened
 python -m headway.testing.cluster --seeds 0..500    many, only failures are shown
+
+With `--rush` each history has many short runs besides, and nodes that store their starts ahead.
 """
 
 import argparse
@@ -16,13 +18,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--seed", type=int, help="play one history and show all of it")
     which.add_argument("--seeds", type=_range, metavar="A..B", help="play many, show failures")
+    parser.add_argument("--rush", action="store_true", help="many short runs, started ahead")
     chosen = parser.parse_args(arguments)
     if chosen.seed is not None:
-        return _replay(chosen.seed)
+        return _replay(chosen.seed, rush=chosen.rush)
     failures = 0
     for seed in chosen.seeds:
         try:
-            simulate_cluster(seed)
+            simulate_cluster(seed, rush=chosen.rush)
         except ClusterFinding as finding:
             sys.stdout.write(f"seed {seed}: {finding.violation}\n")
             failures += 1
@@ -30,9 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _replay(seed: int) -> int:
+def _replay(seed: int, *, rush: bool) -> int:
     try:
-        log, end = simulate_cluster(seed).log, "every promise was kept"
+        log, end = simulate_cluster(seed, rush=rush).log, "every promise was kept"
     except ClusterFinding as finding:
         log, end = finding.log, f"broken: {finding.violation}"
     for line in log:

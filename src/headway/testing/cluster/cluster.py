@@ -88,6 +88,8 @@ class Cluster:
         self.nodes: list[Node] = []
         """All that ever were."""
         self.weather: Weather = CALM
+        self.most_ahead = 0
+        """At most so many starts each node stores ahead in each lane; 0: as its pace says."""
         self._started = 0
 
     def __enter__(self) -> Self:
@@ -142,6 +144,7 @@ class Cluster:
             f"machine {name}" if host is None else host,
         )
         node.store.weather = self.weather
+        node.most_ahead = self.most_ahead
         self.nodes.append(node)
         self.witness.nodes.append(node)
         self.witness.note(f"{name} starts")

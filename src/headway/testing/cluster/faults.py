@@ -92,6 +92,8 @@ class Sight(msgspec.Struct):
 
     admitted: Callable[[Run, Admission], None]
     recorded: Callable[[Sequence[Action], Recorded], None]
+    broken_off: Callable[[Sequence[Action]], None]
+    """Told of a batch that the database broke off: parts of it may have been kept."""
     enlisted: Callable[[int, Instant], None]
     renewed: Callable[[Renewal, Instant], None]
     buried: Callable[[int], None]
@@ -259,6 +261,9 @@ class FaultyStore:
         self._interrupt(self._random.randrange(1, _MOST_STEPS))
         try:
             return await self._store.record(actions)
+        except BaseException:
+            self._sight.broken_off(actions)
+            raise
         finally:
             self._interrupt(0)
 

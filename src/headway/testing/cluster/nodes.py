@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import traceback
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
+from headway.core.actions import Action
 from headway.core.request import SubmitOptions
 from headway.model.errors import HeadwayError, Unavailable
 from headway.model.outcome import Outcome
@@ -15,7 +16,7 @@ from headway.model.run import AgentName, Route, RunId
 from headway.model.settings import AgentSettings, Settings
 from headway.model.time import SECOND, Instant, Span
 from headway.model.words import Reason
-from headway.ports import Renewal
+from headway.ports import Recorded, Renewal
 from headway.runners.function import FunctionRunner
 from headway.runtime.engine import Engine
 from headway.runtime.handle import Handle
@@ -73,7 +74,8 @@ class Node:
         self.clock = NodeClock(conductor, self.loop, off_by)
         sight = Sight(
             admitted=lambda run, admission: witness.admitted(self, run, admission),
-            recorded=lambda actions, recorded: witness.recorded(self, actions, recorded),
+            recorded=self._recorded,
+            broken_off=witness.broken_off,
             enlisted=self._enlisted,
             renewed=self._renewed,
             buried=lambda number: witness.buried(self, number),
@@ -89,6 +91,9 @@ class Node:
             lambda steps: interrupt_after(self.inner, steps),
         )
         self._habits = habits
+        self.most_ahead = 0
+        """At most so many starts it stores ahead in each lane, whatever its pace is; 0: as its pace says."""
+        self._of_ahead = Random(f"{seed} ahead")
         self.engine: Engine | None = None
         self.number = 0
         """The latest incarnation, as the store has it."""
@@ -259,6 +264,20 @@ class Node:
 
     def deliver(self, delivery: Delivery) -> None:
         self._witness.delivered(self, delivery)
+
+    def _recorded(self, actions: Sequence[Action], recorded: Recorded) -> None:
+        self._witness.recorded(self, actions, recorded)
+        if self.most_ahead:
+            self.loop.call_soon(self._hurry)
+
+    def _hurry(self) -> None:
+        """As if its runs were so short that some must be started ahead."""
+        if self.engine is not None:
+            kernel = self.engine.kernel
+            for name in tuple(kernel.stage.floor.lanes):
+                count = self._of_ahead.randint(1, self.most_ahead)
+                kernel.set_ahead(name, count, self.clock.now())
+            self.engine.attempts.wake()
 
     def _enlisted(self, number: int, asked_at: Instant) -> None:
         self.number = number

@@ -2,6 +2,7 @@
 
 from headway.testing.cluster.cluster import Cluster
 from headway.testing.cluster.history import History
+from headway.testing.cluster.rush import Rush
 from headway.testing.cluster.violation import Violation
 
 SHOWN = 40
@@ -19,9 +20,12 @@ class ClusterFinding(Exception):
         super().__init__(f"seed {seed}: {violation}\n{lines}")
 
 
-def simulate_cluster(seed: int) -> Cluster:
-    """Play one history to its end. Raises `ClusterFinding` if a promise was not kept."""
-    history = History(seed)
+def simulate_cluster(seed: int, *, rush: bool = False) -> Cluster:
+    """Play one history to its end, with a rush of short runs if asked for.
+
+    Raises `ClusterFinding` if a promise was not kept.
+    """
+    history = Rush(seed) if rush else History(seed)
     with history.cluster as cluster:
         try:
             history.play()

@@ -57,6 +57,10 @@ def _faults(
 
 def _outcomes(witness: Witness, reader: Reader) -> Iterator[tuple[Broken, str]]:
     endings = reader.endings()
+    for run_id, perhaps in witness.unsure.items():
+        _, kept, _ = endings.get(run_id, (None, None, 0))
+        if kept is not None and kept in perhaps:
+            witness.outcomes.setdefault(run_id, kept)
     for run_id in witness.stored:
         if run_id not in endings:
             yield Broken.LOST, f"{run_id} was stored and is gone"

@@ -68,6 +68,8 @@ class Witness:
         self.turned_away: set[RunId] = set()
         self.acknowledged_ids: set[RunId] = set()
         self.outcomes: dict[RunId, Outcome] = {}
+        self.unsure: dict[RunId, list[Outcome]] = {}
+        """Outcomes of which nobody was told whether they were kept."""
         self.attempts: dict[RunId, list[Attempt]] = defaultdict(list)
         self.deliveries: dict[str, Delivery] = {}
         self.delivered_ids: set[str] = set()
@@ -152,6 +154,12 @@ class Witness:
             self.note(f"{node.name} {'keeps' if kept else 'LOST'} {_brief(action)}")
             if kept:
                 self._keep(node, action)
+
+    def broken_off(self, actions: Sequence[Action]) -> None:
+        """The database broke off in the middle: what of it was kept is seen only at the end."""
+        for action in actions:
+            if isinstance(action, Finish):
+                self.unsure.setdefault(action.run.id, []).append(action.outcome)
 
     def _keep(self, node: "Node", action: Action) -> None:
         match action:

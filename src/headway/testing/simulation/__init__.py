@@ -3,7 +3,7 @@
     play                 one history from its seed to its end
     worlds, history      draw what happens (the only place with randomness)
     driver, telling      tell the kernel, one thing at a time
-    witness              follows its actions; placing, starting, cutting, ending, merging judge
+    witness              follows its actions; placing, starting, ahead, cutting, ending, merging judge
     mirror, bars, seen   the simulator's own picture of the node, by the rules of the specification
     invariants           what must hold between two steps
     audit                compares the kernel's inner counters with the picture

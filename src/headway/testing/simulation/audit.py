@@ -1,7 +1,7 @@
 """Holds the kernel's own records and counters against the mirror; knows it from inside."""
 
 from headway.core.kernel import Kernel
-from headway.core.lanes import Lane
+from headway.core.lanes import Flow, Lane
 from headway.core.live import KINDS, LiveRun
 from headway.core.session import SessionQueue
 from headway.model.run import RunId
@@ -20,6 +20,8 @@ def audit(kernel: Kernel, mirror: Mirror) -> None:
         broken(Invariant.COUNTERS, f"attempts {stage.attempts.keys() ^ mirror.attempts.keys()}")
     for run_id, seen in mirror.runs.items():
         live = stage.runs[run_id]
+        if live.next_up is not seen.ahead:
+            broken(Invariant.COUNTERS, f"{run_id} is ahead, or not: {live.next_up}")
         if live.state is not seen.state or live.cut is not seen.cut:
             broken(Invariant.COUNTERS, f"{run_id} is {live.state}/{live.cut}, not {seen.state}")
     for session in stage.sessions.values():
@@ -121,10 +123,24 @@ def _audit_lane(lane: Lane, mirror: Mirror) -> None:
             Invariant.COUNTERS,
             f"lane {lane.name} has {(lane.in_use, lane.background)} in use, not {counted}",
         )
+    next_up = [seen.run.id for seen in mirror.lanes[lane.name].next_up]
+    if [live.run.id for live in lane.next_up.values()] != next_up:
+        broken(Invariant.COUNTERS, f"lane {lane.name}: {lane.next_up} are next, not {next_up}")
     for kind in range(KINDS):
         flows = lane.flows[kind].values()
         if lane.ready[kind] != sum(flow.count for flow in flows if not flow.parked):
             broken(Invariant.COUNTERS, f"lane {lane.name}: {lane.ready} ready")
+        for flow in flows:
+            _audit_flow(flow)
+
+
+def _audit_flow(flow: Flow) -> None:
+    posted = {entry[3] for entry in (*flow.heads, *flow.next_up) if entry[3].posted}
+    if len(posted) != flow.count:
+        broken(Invariant.COUNTERS, f"{flow.agent.name} has {len(posted)} posted, not {flow.count}")
+    aside = {entry[3] for entry in flow.next_up if entry[3].posted}
+    if not aside >= {live for live in posted if live.next_up}:
+        broken(Invariant.COUNTERS, f"{flow.agent.name}: one ahead stands among those that are not")
 
 
 def audit_end(kernel: Kernel) -> None:
@@ -136,6 +152,8 @@ def audit_end(kernel: Kernel) -> None:
     for lane in stage.floor.lanes.values():
         if lane.in_use or lane.background or lane.yielding or lane.preemptible or any(lane.ready):
             broken(Invariant.LEFT_OVER, f"lane {lane.name} is not empty: {lane}")
+        if lane.next_up or lane.awaited:
+            broken(Invariant.LEFT_OVER, f"lane {lane.name} waits for slots: {lane.next_up}")
         for kind in range(KINDS):
             if any(flow.count for flow in lane.flows[kind].values()):
                 broken(Invariant.LEFT_OVER, f"lane {lane.name} has posted runs")

@@ -87,10 +87,11 @@ def all_bars(mirror: Mirror, seen: Seen) -> list[Bar]:
             return [(Rule.NOT_DUE, seen.run.due_at)]
         case _:
             pass
-    if seen.session.line[0] is not seen:
-        return [(Rule.SESSION_ORDER, None)]
-    bar = session_bar(mirror, seen, now)
-    if bar is not None:
-        return [bar]
+    if not seen.ahead:
+        if seen.session.line[0] is not seen:
+            return [(Rule.SESSION_ORDER, None)]
+        bar = session_bar(mirror, seen, now)
+        if bar is not None:
+            return [bar]
     found = (agent_bar(mirror, seen, now), tasks_bar(mirror, seen), lane_bar(mirror, seen))
     return [bar for bar in found if bar is not None]

@@ -1,7 +1,7 @@
 """Why an attempt may be cancelled, and who lives on when what started it is cut (X-3, X-5, F-4)."""
 
 from headway.model.words import Cut
-from headway.testing.simulation import ending, starting
+from headway.testing.simulation import ahead, ending, starting
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.phase import Phase
 from headway.testing.simulation.seen import Seen
@@ -17,7 +17,8 @@ def cut(mirror: Mirror, phase: Phase, seen: Seen, reason: Cut) -> None:
         broken(where, f"{seen} is cut {reason} without cause")
     seen.cut = reason
     seen.cut_at = mirror.now
-    seen.clears = reason is Cut.PREEMPTED and not _gives_way(phase, seen)
+    preempted = reason is Cut.PREEMPTED and not seen.ahead
+    seen.clears = preempted and not _gives_way(phase, seen)
     _spare(phase, seen)
 
 
@@ -43,7 +44,9 @@ def _may_cut(mirror: Mirror, phase: Phase, seen: Seen, reason: Cut) -> bool:
             took_too_long = run.timeout is not None and seen.started_at + run.timeout <= now
             return took_too_long and again is (reason is Cut.OVERRAN)
         case Cut.DRAINED:
-            return phase.cutting_all
+            return phase.cutting_all and not seen.ahead
+        case Cut.PREEMPTED if seen.ahead:
+            return _gives_way(phase, seen) or ahead.may_be_called_back(mirror, phase, seen)
         case Cut.PREEMPTED:
             return _gives_way(phase, seen) or starting.may_preempt(mirror, seen)
         case _:

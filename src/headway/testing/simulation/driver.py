@@ -17,6 +17,7 @@ from headway.model.settings import AgentSettings, LaneSettings, Limits
 from headway.model.time import Instant
 from headway.model.words import Cut, Reason, State
 from headway.testing.simulation import admission
+from headway.testing.simulation.ahead import COUNTS_FOR
 from headway.testing.simulation.seen import FINAL_CUTS, Seen, Where
 from headway.testing.simulation.telling import Doing, Teller
 from headway.testing.simulation.violation import Invariant, broken
@@ -188,6 +189,7 @@ class Driver(Teller):
         deadlock = not other.ticket and admission.keeps_out(waiter, other)
         if not deadlock:
             self.mirror.begin_wait(waiter, other)
+            self.witness.phase.awaited = other
 
         def begin(kernel: Kernel) -> bool:
             try:
@@ -238,7 +240,14 @@ class Driver(Teller):
 
     def set_lane(self, name: LaneName, settings: LaneSettings) -> None:
         self.mirror.set_lane(name, settings)
+        self.witness.phase.resized = self.mirror.lane(name)
         self.tell(lambda kernel: kernel.set_lane(name, settings, self.now), (name, settings))
+
+    def set_ahead(self, name: LaneName, count: int) -> None:
+        """Some starts of the lane may be stored before there are slots for them."""
+        lane = self.mirror.lane(name)
+        lane.ahead, lane.ahead_until = count, self.now + COUNTS_FOR
+        self.tell(lambda kernel: kernel.set_ahead(name, count, self.now), (name, "ahead", count))
 
     def set_limits(self, limits: Limits) -> None:
         self.mirror.limits = limits
@@ -262,6 +271,7 @@ class Driver(Teller):
         self.tell(lambda kernel: kernel.cut_all(self.now), ("cut all",))
         uncut = {None, Cut.PREEMPTED}
         going_on = [seen for seen in self.mirror.attempts.values() if seen.cut in uncut]
+        going_on = [seen for seen in going_on if not (seen.ahead and seen.cut)]
         if going_on:
             broken(Invariant.DRAINING, f"{going_on} go on after the drain's grace")
 
@@ -269,7 +279,7 @@ class Driver(Teller):
         mirror = self.mirror
         mirror.draining = mirror.closing = False
         for lane in mirror.lanes.values():
-            lane.owed = 0
+            lane.owed = lane.ahead = 0
         before = tuple(mirror.attempts)
         self.witness.phase.resetting = True
         self.late += before

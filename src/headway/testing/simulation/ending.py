@@ -148,8 +148,10 @@ def queue_again(mirror: Mirror, phase: Phase, seen: Seen, action: Enqueue) -> No
 
 
 def _cut(phase: Phase, seen: Seen) -> Cut | None:
-    """A new incarnation cuts whatever the old one was at."""
-    return Cut.DRAINED if phase.resetting and seen.cut is None else seen.cut
+    """A new incarnation cuts whatever the old one was at; what had no slot yet was never begun."""
+    if phase.resetting and seen.cut is None:
+        return Cut.PREEMPTED if seen.ahead else Cut.DRAINED
+    return seen.cut
 
 
 def _end_unless_kept(mirror: Mirror) -> tuple[State, Reason] | None:

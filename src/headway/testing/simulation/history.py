@@ -29,9 +29,9 @@ class History:
     def __init__(self, seed: int, *, kernel: type[Kernel] = Kernel) -> None:
         self._rng = Random(seed)
         self.world = World(self._rng)
-        gated = self._rng.random() < 0.6
+        gated = self._rng.random() < (0.1 if self.world.swift else 0.6)
         self.driver = Driver(self.world.settings, kernel=kernel, gated=gated)
-        self.driver.set_estimating(self._rng.random() < 0.4)
+        self.driver.set_estimating(self._rng.random() < (0.1 if self.world.swift else 0.4))
         self._runs = 0
         self._steps = 0
         self._deaf: set[int] = set()
@@ -50,7 +50,7 @@ class History:
     def _all_doings(self) -> list[tuple[Callable[[], None], float]]:
         return [
             (self._submit, 34),
-            (self._return, 24),
+            (self._return, 40 if self.world.swift else 24),
             (self._begin, 14),
             (self._delegate, 6),
             (self._await, 5),
@@ -66,6 +66,7 @@ class History:
             (self._clear, 1),
             (self._configure, 1),
             (self._set_lane, 2.5),
+            (self._set_ahead, 3),
             (self._clear_lane, 0.4),
             (self._set_limits, 1),
             (self._set_agent, 1),
@@ -81,6 +82,8 @@ class History:
         if rng.random() < _TWIN_SHARE:
             self.driver.copy_kernel()
         self.driver.pass_time(self._next_instant())
+        if self.world.swift:
+            self._set_ahead()
         if self.driver.mirror.draining and rng.random() < 0.1:
             self._drain()
         else:
@@ -93,10 +96,10 @@ class History:
         dice = self._rng.random()
         if dice < 0.4:
             return now
-        if dice < 0.75 and wake_at is not None:
+        if dice < (0.5 if self.world.swift else 0.75) and wake_at is not None:
             return max(now, wake_at)
         if dice < 0.97:
-            return now + self._rng.randint(1, 10) * TICK
+            return now + self._rng.randint(1, 10) * (TICK // 10 if self.world.swift else TICK)
         return now + self._rng.randint(1, 300) * TICK
 
     # What can happen: runs and attempts.
@@ -105,7 +108,7 @@ class History:
         self._submit_under(None)
 
     def _delegate(self) -> None:
-        parent = self._any_attempt()
+        parent = self._any_begun()
         if parent is not None:
             self._submit_under(parent)
 
@@ -117,7 +120,9 @@ class History:
 
     def _begin(self) -> None:
         waiting = [
-            seen for seen in self.driver.mirror.attempts.values() if seen.state is State.ASSIGNED
+            seen
+            for seen in self.driver.mirror.attempts.values()
+            if seen.state is State.ASSIGNED and not seen.ahead
         ]
         if waiting:
             self.driver.begins(self._rng.choice(waiting))
@@ -143,7 +148,7 @@ class History:
             return Failed("no")
         if dice < 0.87:
             return Failed("never", Reason.REFUSED, permanent=True)
-        if dice < 0.92:
+        if dice < (0.95 if self.world.swift else 0.92):
             return Died("gone")
         return Limited(self._rng.choice((0, 1, 5, 30)) * TICK)
 
@@ -162,7 +167,7 @@ class History:
             self.driver.returns_late(self._rng.choice(self.driver.late), Done(Reply("late")))
 
     def _use(self) -> None:
-        seen = self._any_attempt()
+        seen = self._any_begun()
         if seen is not None:
             self.driver.uses(seen, self._rng.choice((1, 10, 100)))
 
@@ -173,7 +178,7 @@ class History:
 
     def _await(self) -> None:
         mirror = self.driver.mirror
-        waiter = self._any_attempt()
+        waiter = self._any_begun()
         if waiter is None:
             return
         others = [seen for seen in mirror.runs.values() if seen.parent is waiter]
@@ -230,6 +235,10 @@ class History:
 
     def _set_lane(self) -> None:
         self.driver.set_lane(self._rng.choice(self.world.lanes), self.world.lane())
+
+    def _set_ahead(self) -> None:
+        lane, count = self._rng.choice(self.world.lanes), self._rng.choice((0, 1, 2, 3, 4, 4))
+        self.driver.set_ahead(lane, count)
 
     def _clear_lane(self) -> None:
         self.driver.clear_lane(self._rng.choice(self.world.lanes))
@@ -288,8 +297,8 @@ class History:
             driver.estimated(driver.asked[0], 0, 0)
         elif driver.late:
             driver.returns_late(driver.late[0], Done(Reply("late")))
-        elif mirror.attempts:
-            self._settle_attempt(self._rng.choice(tuple(mirror.attempts.values())))
+        elif (seen := self._any_attempt()) is not None:
+            self._settle_attempt(seen)
         elif driver.kernel.wake_at is not None:
             driver.pass_time(max(driver.now, driver.kernel.wake_at))
         elif mirror.runs:
@@ -306,5 +315,11 @@ class History:
             self.driver.check(self._steps)
 
     def _any_attempt(self) -> Seen | None:
-        attempts = tuple(self.driver.mirror.attempts.values())
+        """One that is at something, or shall end."""
+        attempts = tuple(seen for seen in self.driver.mirror.attempts.values() if seen.at_work)
+        return self._rng.choice(attempts) if attempts else None
+
+    def _any_begun(self) -> Seen | None:
+        """One that has a slot, and can do something."""
+        attempts = tuple(seen for seen in self.driver.mirror.attempts.values() if not seen.ahead)
         return self._rng.choice(attempts) if attempts else None

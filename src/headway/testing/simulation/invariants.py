@@ -5,9 +5,10 @@ Nothing is overdue, nothing waits that could start, and each answer to "why does
 
 from headway.core.actions import AskEstimate
 from headway.core.kernel import Kernel
-from headway.core.why import explain, holding_rule
+from headway.core.why import explain, holding_rule, lane_views
 from headway.model.time import Instant
 from headway.model.words import Rule
+from headway.testing.simulation.ahead import CALLED_BACK_AFTER
 from headway.testing.simulation.bars import (
     agent_bar,
     all_bars,
@@ -51,11 +52,24 @@ def _check_attempt(mirror: Mirror, seen: Seen) -> None:
     now, run = mirror.now, seen.run
     if run.deadline_at is not None and run.deadline_at <= now and seen.cut not in FINAL_CUTS:
         broken(Invariant.DEADLINE, f"{seen} goes on after its deadline {run.deadline_at}")
+    if seen.ahead and seen.cut is None and seen.started_at + CALLED_BACK_AFTER <= now:
+        broken(Invariant.AHEAD, f"{seen} waits for its slot since {seen.started_at}")
     if seen.cut is None:
         if run.timeout is not None and seen.started_at + run.timeout <= now:
             broken(Invariant.WINDOW, f"{seen} goes on after its timeout")
     elif seen.cut_at + mirror.settings.cancel_grace <= now:
         broken(Invariant.SLOT_HELD, f"{seen} was to be abandoned when its grace was over")
+
+
+def check_ahead(mirror: Mirror, kernel: Kernel) -> None:
+    """Those that wait for their slot are said to wait (X-1)."""
+    for view in lane_views(kernel):
+        lane = mirror.lanes[view.name]
+        waiting = [seen for seen in mirror.runs.values() if seen.lane is lane and not seen.ticket]
+        ahead = [seen for seen in lane.live if seen.ahead]
+        counted = (len(lane.live) - len(ahead), len(waiting) + len(ahead))
+        if (view.running, view.waiting) != counted:
+            broken(Invariant.WHY, f"{view} does not say {counted}")
 
 
 def check_standing(mirror: Mirror, ledger: Ledger) -> None:
@@ -64,6 +78,8 @@ def check_standing(mirror: Mirror, ledger: Ledger) -> None:
         if session.line:
             _check_head(mirror, session.line[0])
     for lane in mirror.lanes.values():
+        for seen in lane.next_up:
+            _check_held(mirror, seen, mirror.now)
         _check_yielding(mirror, lane)
     ends = mirror.draining and not mirror.keeps_waiting
     for seen in mirror.runs.values():
@@ -140,6 +156,8 @@ def check_why(mirror: Mirror, kernel: Kernel, seen: Seen, *, whole: bool) -> Non
         broken(Invariant.WHY, f"{seen}: {answer} does not say {rule}")
     if any(not isinstance(action, AskEstimate) for action in kernel.stage.actions):
         broken(Invariant.TWIN, f"asking why {seen} waits made {kernel.stage.actions}")
+    if kernel.stage.called:
+        broken(Invariant.TWIN, f"asking why {seen} waits called up {kernel.stage.called}")
 
 
 def _blocker(seen: Seen, rule: Rule) -> str | None:

@@ -214,22 +214,37 @@ class Mirror:
                 pass
         seen.where = Where.NOWHERE
 
-    def start(self, seen: Seen, ticket: int, lender: Seen | None) -> None:
+    def start(
+        self, seen: Seen, ticket: int, lender: Seen | None = None, *, ahead: bool = False
+    ) -> None:
         seen.session.line.remove(seen)
         seen.session.running.append(seen)
         seen.session.tight = None
         seen.session.asked = False
         seen.where = Where.SLOT
-        seen.state = State.ASSIGNED if self.gated else State.RUNNING
+        seen.state = State.ASSIGNED if self.gated or ahead else State.RUNNING
+        seen.ahead = ahead
         seen.ticket = ticket
         seen.attempt += 1
-        seen.begun = True
         seen.started_at = self.now
         seen.lender = lender
         if lender is not None:
             lender.lent_to = seen
+        seen.lane.live.append(seen)
+        self.attempts[ticket] = seen
+        if not ahead:
+            self._take_slot(seen)
+
+    def call_up(self, seen: Seen) -> None:
+        """It was started ahead, and has its slot now."""
+        seen.ahead = False
+        seen.started_at = self.now
+        self._take_slot(seen)
+
+    def _take_slot(self, seen: Seen) -> None:
+        """It begins, and weighs on its agent and on budgets."""
+        seen.begun = True
         lane, agent = seen.lane, seen.agent
-        lane.live.append(seen)
         lane.started += 1
         agent.inflight += 1
         self._served += 1
@@ -240,7 +255,6 @@ class Mirror:
         if seen.task:
             self.tasks += 1
             agent.tasks += 1
-        self.attempts[ticket] = seen
 
     def step_down(self, seen: Seen) -> None:
         """Its attempt is over: it gives back what it held. What it lent goes on with who has it."""
@@ -252,11 +266,13 @@ class Mirror:
         if seen.clears:
             seen.clears = False
             seen.lane.owed += 1
+        if not seen.ahead:
+            seen.agent.inflight -= 1
         seen.ticket = 0
+        seen.ahead = False
         seen.cut = None
         seen.where = Where.NOWHERE
         seen.lane.live.remove(seen)
-        seen.agent.inflight -= 1
         if seen.task:
             self.tasks -= 1
             seen.agent.tasks -= 1

@@ -7,7 +7,7 @@ from headway.model.run import RunId
 from headway.model.settings import QueueSettings
 from headway.model.time import Instant
 from headway.model.words import Reason
-from headway.testing.simulation.seen import Seen, SeenSession
+from headway.testing.simulation.seen import Seen, SeenLane, SeenSession
 from headway.testing.simulation.violation import Invariant, broken
 
 
@@ -33,7 +33,13 @@ class Phase:
     """Whether a provider must be held back."""
     gives_up: RunId | None = None
     """A run whose worker died once too often: that must be noted."""
+    resized: SeenLane | None = None
+    """A lane whose width may have changed."""
+    awaited: Seen | None = None
+    """A run that a turn begins to wait for."""
 
+    ahead: frozenset[int] = frozenset()
+    """Tickets of which the kernel says that they have, or had in this call, no slot yet."""
     returned: bool = False
     abandoned: Seen | None = None
     noted: RunId | None = None

@@ -60,7 +60,7 @@ def _turn_for(agent: SeenAgent, session: SeenSession) -> Seen | None:
     """The oldest running turn of this agent, if it can be steered; never a heartbeat."""
     if agent.settings.steerable:
         for turn in session.running:
-            if turn.agent is agent and turn.cut is None and not turn.heartbeat:
+            if turn.agent is agent and turn.cut is None and not (turn.heartbeat or turn.ahead):
                 return turn
     return None
 

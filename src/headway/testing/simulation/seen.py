@@ -87,11 +87,19 @@ class SeenLane:
     started: int = 0
     owed: int = 0
     """Slots that background work was cut for: the next ones go to plain, interactive runs."""
+    ahead: int = 0
+    """How many starts may be stored before there are slots for them."""
+    ahead_until: Instant = 0
 
     @property
     def own(self) -> "list[Seen]":
         """Attempts on slots of their own, not on lent ones."""
-        return [seen for seen in self.live if seen.lender is None]
+        return [seen for seen in self.live if seen.lender is None and not seen.ahead]
+
+    @property
+    def next_up(self) -> "list[Seen]":
+        """Attempts that were started ahead and wait for a slot, the oldest first."""
+        return [seen for seen in self.live if seen.ahead and seen.cut is None]
 
 
 @dataclass(slots=True, eq=False)
@@ -196,6 +204,8 @@ class Seen:
     limited: int = 0
     ticket: int = 0
     started_at: Instant = 0
+    ahead: bool = False
+    """Whether its start was stored before there was a slot for it, and it has none yet."""
     cut: Cut | None = None
     cut_at: Instant = 0
     clears: bool = False
@@ -243,6 +253,11 @@ class Seen:
         """Whether its agent's session would be resumed, had it an attempt left (W-3)."""
         resumes = self.agent.settings.resume_after is not None
         return resumes and self.attempt >= self.run.max_attempts
+
+    @property
+    def at_work(self) -> bool:
+        """Whether its attempt can do anything: one without a slot can only end, when it is asked to."""
+        return self.ticket != 0 and (not self.ahead or self.cut is not None)
 
     def ancestors(self) -> "Iterator[Seen]":
         above = self.parent

@@ -37,13 +37,13 @@ _SLOT_RULES = frozenset({Rule.LANE_FULL, Rule.LANE_RESERVED})
 
 def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
     """Object if this run may not start now. Answers who lends it a slot, if one is lent."""
-    now = mirror.now
-    line = seen.session.line
-    if line[0] is not seen and not _beats_may_swap(seen, line):
-        broken(Invariant.SESSION_ORDER, f"{seen} starts before {line[0]} of {seen.session.key}")
-    if seen.run.deadline_at is not None and seen.run.deadline_at <= now:
-        broken(Invariant.DEADLINE, f"{seen} starts after its deadline")
-    bar = session_bar(mirror, seen, now) or agent_bar(mirror, seen, now)
+    check_turn(mirror, seen)
+    return check_slot(mirror, seen, since)
+
+
+def check_slot(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
+    """Object if no slot is this run's now. Answers who lends it one, if one is lent."""
+    bar = agent_bar(mirror, seen, mirror.now)
     if bar is not None:
         broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
     bar = tasks_bar(mirror, seen) or lane_bar(mirror, seen)
@@ -51,12 +51,27 @@ def check(mirror: Mirror, seen: Seen, since: Instant) -> Seen | None:
     if bar is None:
         if lender is None:
             _check_fair(mirror, seen, since)
+        elif seen.lane.owed:
+            _use_cleared(seen)
         return None
     if lender is not None and bar[0] is not Rule.INFLIGHT_LIMIT:
         return lender
-    if bar[0] not in _SLOT_RULES or not _lent_unseen(mirror, seen):
+    if bar[0] not in _SLOT_RULES or not lent_unseen(mirror, seen):
         broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
     return None
+
+
+def check_turn(mirror: Mirror, seen: Seen) -> None:
+    """Object if it is not this run's turn in its session."""
+    now = mirror.now
+    line = seen.session.line
+    if line[0] is not seen and not _beats_may_swap(seen, line):
+        broken(Invariant.SESSION_ORDER, f"{seen} starts before {line[0]} of {seen.session.key}")
+    if seen.run.deadline_at is not None and seen.run.deadline_at <= now:
+        broken(Invariant.DEADLINE, f"{seen} starts after its deadline")
+    bar = session_bar(mirror, seen, now)
+    if bar is not None:
+        broken(_BROKEN_BY[bar[0]], f"{seen} starts, but for {bar[0]}")
 
 
 def _beats_may_swap(seen: Seen, line: list[Seen]) -> bool:
@@ -67,7 +82,7 @@ def _beats_may_swap(seen: Seen, line: list[Seen]) -> bool:
     )
 
 
-def _lent_unseen(mirror: Mirror, seen: Seen) -> bool:
+def lent_unseen(mirror: Mirror, seen: Seen) -> bool:
     """Whether others may be on lent slots: a start does not say which slot it takes."""
     for other in seen.lane.own:
         lender = mirror.free_lender(other) if other.awaited_by else None
@@ -80,7 +95,16 @@ def _lent_unseen(mirror: Mirror, seen: Seen) -> bool:
 
 
 def ready(mirror: Mirror, lane: SeenLane, since: Instant) -> Iterator[Seen]:
-    """First runs of their sessions that only this lane can still hold, whatever rings first."""
+    """Runs that only this lane can still hold, whatever rings first; also those whose start is stored ahead."""
+    for seen in lane.next_up:
+        instants = {since, mirror.now}
+        if all(agent_bar(mirror, seen, at) is None for at in instants):
+            yield seen
+    yield from heads(mirror, lane, since)
+
+
+def heads(mirror: Mirror, lane: SeenLane, since: Instant) -> Iterator[Seen]:
+    """Those of them that are the first of their sessions, and were not started."""
     for session in mirror.sessions.values():
         if session.line:
             head = session.line[0]
@@ -100,7 +124,7 @@ def _check_fair(mirror: Mirror, seen: Seen, since: Instant) -> None:
     lane = seen.lane
     rivals = _rivals(mirror, seen, since)
     if lane.owed:
-        lane.owed -= 1
+        _use_cleared(seen)
         if seen.plain:
             rivals = [other for other in rivals if other.plain]
         elif any(other.plain for other in rivals):
@@ -110,11 +134,16 @@ def _check_fair(mirror: Mirror, seen: Seen, since: Instant) -> None:
     if seen.plain or any(other.plain for other in _rivals(mirror, seen, mirror.now)):
         rivals = [other for other in rivals if not other.yields]
     for other in rivals:
-        if _comes_first(other, seen):
+        if comes_first(other, seen):
             broken(
                 Invariant.FAIR_PICK,
                 f"{seen} of {seen.agent.name} starts before {other} of {other.agent.name}",
             )
+
+
+def _use_cleared(seen: Seen) -> None:
+    """A slot that was cleared is taken. If by other work, nobody waits any more for whom it was."""
+    seen.lane.owed = seen.lane.owed - 1 if seen.plain else 0
 
 
 def _rivals(mirror: Mirror, seen: Seen, since: Instant) -> list[Seen]:
@@ -125,7 +154,7 @@ def _rivals(mirror: Mirror, seen: Seen, since: Instant) -> list[Seen]:
     ]
 
 
-def _comes_first(other: Seen, seen: Seen) -> bool:
+def comes_first(other: Seen, seen: Seen) -> bool:
     if other.agent is seen.agent:
         return (other.rank, other.order) < (seen.rank, seen.order)
     theirs, ours = share(other.agent), share(seen.agent)

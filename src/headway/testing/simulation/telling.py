@@ -1,16 +1,23 @@
 """Tells a kernel one thing and has all that comes of it checked; keeps the log."""
 
+from collections import deque
 from collections.abc import Callable, Collection
 from copy import deepcopy
 from typing import TypeVar
 
-from headway.core.actions import Abandon, Action, AskEstimate, Release, Steer
+from headway.core.actions import Abandon, Action, AskEstimate, Release, Start, Steer
 from headway.core.kernel import Kernel
 from headway.model.run import RunId, SessionKey
 from headway.model.settings import Settings
 from headway.model.time import SECOND, Instant
+from headway.testing.simulation.ahead import Calls
 from headway.testing.simulation.audit import audit, audit_end, follow_lending
-from headway.testing.simulation.invariants import check_instants, check_standing, check_why
+from headway.testing.simulation.invariants import (
+    check_ahead,
+    check_instants,
+    check_standing,
+    check_why,
+)
 from headway.testing.simulation.ledger import Ledger
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.violation import Invariant, Violation, broken
@@ -47,6 +54,8 @@ class Teller:
         self.log: list[tuple[Instant, Doing, list[Action]]] = []
         self._twin: Kernel | None = None
         self._told: list[Action] = []
+        self._called: list[int] = []
+        self._calls = self._listen()
 
     @property
     def now(self) -> Instant:
@@ -74,14 +83,11 @@ class Teller:
             self.log.append((self.now, what, self.kernel.take_actions()))
             raise Violation(Invariant.CRASH, f"{type(error).__name__}: {error}") from error
         actions = self.kernel.take_actions()
-        self.log.append((self.now, what, actions))
+        self.log.append((self.now, (*what, *self._called_up()), actions))
         if allowed is not None and answer not in allowed:
             doing = " ".join(map(str, what))
             broken(invariant, f"{doing}: answered {answer!r}, not one of {allowed}")
-        for action in actions:
-            self.witness.heed(action)
-            self._note(action)
-        self.witness.close()
+        self._heed(actions)
         follow_lending(self.kernel, self.mirror)
         if self._twin is not None:
             self._told += actions
@@ -95,7 +101,8 @@ class Teller:
         self._twin = None
         audit(kernel, mirror)
         check_standing(mirror, self.ledger)
-        waiting = [seen for seen in mirror.runs.values() if not seen.ticket]
+        check_ahead(mirror, kernel)
+        waiting = [seen for seen in mirror.runs.values() if not seen.at_work]
         if waiting:
             seen = waiting[turn % len(waiting)]
             check_why(mirror, kernel, seen, whole=turn % 150 == 0)
@@ -126,12 +133,47 @@ class Teller:
     def copy_kernel(self) -> None:
         """A copy goes along for one step: it must decide alike, without a word of time before."""
         self._twin = deepcopy(self.kernel)
+        self._twin.stage.called = []
         self._told = []
+        self._called = []
 
     def _compare_twin(self, twin: Kernel, call: Callable[[Kernel], Answer], answer: Answer) -> None:
         self._twin = None
         if call(twin) != answer or twin.take_actions() != self._told:
             broken(Invariant.TWIN, f"a copy of the kernel decided otherwise than {self._told}")
+        if twin.stage.called != self._called:
+            broken(Invariant.TWIN, f"a copy of the kernel called up others than {self._called}")
+
+    def _listen(self) -> Calls:
+        """Hear of those that are called up next."""
+        stage = self.kernel.stage
+        stage.called = calls = Calls(stage)
+        return calls
+
+    def _called_up(self) -> Doing:
+        """Who has just got a slot, for the log."""
+        attempts = self.kernel.stage.attempts
+        runs = [attempts[ticket].run.id for ticket in self._calls if ticket in attempts]
+        return ("calls up", *runs) if runs else ()
+
+    def _heed(self, actions: list[Action]) -> None:
+        """All that was decided, in order. A start does not say whether there is a slot: the kernel does."""
+        witness, calls = self.witness, self._calls
+        self._calls = self._listen()
+        self._called += calls
+        started = {action.ticket for action in actions if isinstance(action, Start)}
+        attempts = self.kernel.stage.attempts.items()
+        waiting = {ticket for ticket, live in attempts if live.next_up}
+        witness.phase.ahead = frozenset(started & {*waiting, *calls})
+        left = deque(calls)
+        for place, action in enumerate(actions):
+            while left and calls.places[left[0]] <= place:
+                witness.call_up(left.popleft())
+            witness.heed(action)
+            self._note(action)
+        for ticket in left:
+            witness.call_up(ticket)
+        witness.close()
 
     def _note(self, action: Action) -> None:
         match action:

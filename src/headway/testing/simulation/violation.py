@@ -12,6 +12,8 @@ class Invariant(Word):
     """The kernel raised."""
     LANE_LIMIT = "lane_limit"
     """A lane never starts more than its width (L-2)."""
+    AHEAD = "ahead"
+    """Starts stored ahead: plain runs only, no more than allowed; called up in order, or called back (L-2)."""
     LANE_RESERVE = "lane_reserve"
     """Background work leaves the reserved slots alone (X-5)."""
     LENDING = "lending"

@@ -29,7 +29,7 @@ from headway.core.actions import (
 from headway.model.outcome import Outcome
 from headway.model.run import RunId
 from headway.model.words import Cut, Reason, State
-from headway.testing.simulation import cutting, ending, merging, placing, starting
+from headway.testing.simulation import ahead, cutting, ending, merging, placing, starting
 from headway.testing.simulation.ledger import Ledger
 from headway.testing.simulation.mirror import Mirror
 from headway.testing.simulation.phase import Phase
@@ -125,15 +125,34 @@ class Witness:
             broken(Invariant.TRANSITION, f"{seen}: attempt {action.attempt} at {action.at}")
         if seen.offered_to is not None:
             broken(Invariant.STEERING, f"{seen} starts and is still offered to a turn")
-        lender = starting.check(mirror, seen, self.phase.since)
+        is_ahead = action.ticket in self.phase.ahead
+        lender = None
+        if is_ahead:
+            ahead.check_start(mirror, seen, self.phase.since)
+        else:
+            lender = starting.check(mirror, seen, self.phase.since)
+            self._check_note(seen)
         self.advance(seen, State.ASSIGNED)
-        self._check_note(seen)
         if seen.message:
             lines = (*seen.run.overflow, *mirror.memories.take_lines(seen.run.session))
             if action.run.overflow != lines:
                 broken(Invariant.MEMORY, f"{seen} got {action.run.overflow}, not {lines}")
         seen.run = action.run
-        mirror.start(seen, action.ticket, lender)
+        mirror.start(seen, action.ticket, lender, ahead=is_ahead)
+
+    def call_up(self, ticket: int) -> None:
+        """One that was started ahead has got its slot: by the same rules as any that starts."""
+        if self.phase.arriving is not None:
+            self._arrive()
+        seen = self.mirror.attempts.get(ticket)
+        if seen is None or not seen.ahead or seen.cut is not None:
+            broken(
+                Invariant.AHEAD, f"attempt {ticket} of {seen} is called up, but waits for nothing"
+            )
+        starting.check_slot(self.mirror, seen, self.phase.since)
+        self._check_note(seen)
+        self.advance(seen, State.RUNNING)
+        self.mirror.call_up(seen)
 
     def _check_note(self, seen: Seen) -> None:
         waited = self.mirror.now - seen.queued_at
@@ -164,6 +183,8 @@ class Witness:
             self.outcomes[run_id] = outcome
             return
         seen = self._seen(run_id, f"outcome {outcome.state}/{outcome.reason}")
+        if action.started_at != (seen.started_at if seen.begun else None):
+            broken(Invariant.TRANSITION, f"{seen} is said to have begun at {action.started_at}")
         if seen.ticket:
             ending.check_returned(self.phase, seen)
             expected = ending.end_of(self.mirror, self.phase, seen)

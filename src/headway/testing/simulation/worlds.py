@@ -54,16 +54,20 @@ class World:
         self._last: Run | None = None
         """The last message, for others that follow it in the same words and on the same terms."""
         self._bursts = rng.choice((0, 0.3, 0.7))
-        self.lanes = _LANES[: rng.randint(1, len(_LANES))]
+        self.swift = rng.random() < 0.3
+        """Whether most runs are plain and short, so that their starts are stored ahead of their slots."""
+        self.lanes = _LANES[: rng.randint(1, 2 if self.swift else len(_LANES))]
         self.agents = _AGENTS[: rng.randint(1, len(_AGENTS))]
         self.keys = [SessionKey(key) for key in "abcd"[: rng.randint(1, 4)]]
         self.sources = self._some(list(Source)[:4]) or [Source.MESSAGE]
+        if self.swift and self.chance(0.85):
+            self.sources = [Source.MESSAGE]
         self.modes = self._some(list(Mode)) or [Mode.QUEUE]
         self.drops = self._some(list(Drop)) or [Drop.OLD]
-        self.budgets = rng.random() < 0.3
-        self.windows = rng.random() < 0.7
+        self.budgets = rng.random() < (0.5 if self.swift else 0.3)
+        self.windows = rng.random() < (0.3 if self.swift else 0.7)
         self.deadlines = rng.random() < 0.7
-        self.wide_sessions = rng.random() < 0.5
+        self.wide_sessions = rng.random() < (0.2 if self.swift else 0.5)
         self.own_options = rng.random() < 0.7
         self.settings = Settings(
             lanes={name: self.lane(open_ones=True) for name in self.lanes},
@@ -83,6 +87,16 @@ class World:
             debounce_limit=rng.randint(1, 5),
         )
 
+    @property
+    def _odd(self) -> float:
+        """How much of what is special there is."""
+        return 0.2 if self.swift else 1
+
+    @property
+    def _much(self) -> float:
+        """How much background work there is among messages."""
+        return 0.6 if self.swift else 1
+
     def chance(self, share: float) -> bool:
         return self._rng.random() < share
 
@@ -96,7 +110,7 @@ class World:
         return AgentSettings(
             weight=rng.choice((1, 1, 1, 2, 3)),
             steerable=self.chance(0.6),
-            provider=rng.choice((None, None, "p", "q")),
+            provider=rng.choice((None, None, "p", "q")) if self.chance(self._odd) else None,
             max_inflight=rng.choice((None, None, 0, 1, 2)),
             budget=self._budget() if self.chance(0.3) else Budget(),
             resume_after=rng.choice((None, None, 5 * TICK, 40 * TICK)),
@@ -154,9 +168,9 @@ class World:
         message = source is Source.MESSAGE
         routed = message and self.chance(0.6)
         queue = self.options() if self.own_options and self.chance(0.4) else None
-        due_at = now + rng.randint(1, 60) * TICK if self.chance(0.12) else None
+        due_at = now + rng.randint(1, 60) * TICK if self.chance(0.12 * self._odd) else None
         deadline_at = None
-        if self.deadlines and self.chance(0.3):
+        if self.deadlines and self.chance(0.3 * self._odd):
             deadline_at = (due_at or now) + rng.randint(0, 80) * TICK
         return Run(
             run_id,
@@ -174,9 +188,9 @@ class World:
             sent_at=now - rng.randint(0, 50) * TICK if message and self.chance(0.4) else None,
             due_at=due_at,
             deadline_at=deadline_at,
-            timeout=rng.randint(1, 80) * TICK if self.chance(0.15) else None,
+            timeout=rng.randint(1, 80) * TICK if self.chance(0.15 * self._odd) else None,
             queue=queue,
-            max_attempts=rng.randint(1, 3),
+            max_attempts=rng.choice((1, 2, 3, 3, 3) if self.swift else (1, 2, 3)),
             retries=rng.choice((0, 0, 1, 2)),
             preemptible=self.chance(0.3),
             parent=None if parent is None else parent.id,
@@ -188,13 +202,15 @@ class World:
     def _key(self, run_id: RunId, parent: Run | None, source: Source) -> SessionKey:
         if parent is not None and self.chance(0.15):
             return parent.session
+        if parent is None and self.swift and self.chance(0.5):
+            return SessionKey(f"run:{run_id}")
         alone = 0.5 if parent is not None else (0.1 if source is Source.MESSAGE else 0.35)
         return SessionKey(f"run:{run_id}") if self.chance(alone) else self._rng.choice(self.keys)
 
     def _priority(self, source: Source) -> int:
         match source:
             case Source.MESSAGE | Source.DELEGATION:
-                return self._rng.choice((0, 0, 0, 5, 10))
+                return self._rng.choice((0, 0, 0, 5, 10 if self.chance(self._much) else 5))
             case Source.TASK:
                 return self._rng.choice((0, 0, 3, 12))
             case Source.FIRING:
