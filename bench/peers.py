@@ -17,7 +17,8 @@ from bench.harness import Report, need, progress
 
 TITLE = "Draining trivial jobs from one PostgreSQL"
 PACKAGES = ("asyncpg", "procrastinate", "pgqueuer", "dbos")
-JOBS = 10_000
+JOBS = 20_000
+"""As many as in `bench durable`."""
 SESSIONS = 500
 NARROW, WIDE = 30, 200
 """How many jobs may run at once."""

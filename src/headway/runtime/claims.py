@@ -16,7 +16,7 @@ from headway.model.errors import Unavailable
 from headway.model.places import Holding
 from headway.model.run import AgentName, LaneName, Run, SessionKey
 from headway.model.settings import Settings
-from headway.model.time import SECOND, Instant
+from headway.model.time import MILLISECOND, SECOND, Instant, Span
 from headway.ports import Clock, Hint, Store
 from headway.runtime.scribe import Scribe
 
@@ -24,8 +24,10 @@ _LOOKS_AHEAD = 2
 """Sessions that come due within so many polls are claimed: the kernel's alarm then starts them on time."""
 _WIDEST_BACKLOG = 4
 """At most so many times a lane's width is claimed beyond its free slots, where the work is short."""
+_TOO_SHORT: Span = 5 * MILLISECOND
+"""From less than this no rate is foretold."""
 _LEAST_PAUSE_S = 0.001
-_TAKEN_AT_ONCE = 10
+_TAKEN_AT_ONCE = 100
 """Sessions and runs that are taken in before the loop goes on with something else."""
 _MAY_STILL_COMMIT = 16 * SECOND
 """How long a call whose answer was given up may still take effect in the database."""
@@ -115,14 +117,18 @@ class Claims:
         return room
 
     def _rate(self, lane: Lane, now: Instant) -> int:
-        """How many runs the lane has started in the last second or so."""
+        """How many runs the lane has started in the last second or so, or would in one as it goes now."""
         counted_at, started, rate = self._started.get(lane.name, (0, 0, 0))
         passed = now - counted_at
         if passed >= SECOND:
             rate = (lane.started - started) * SECOND // max(passed, SECOND)
             self._started[lane.name] = (now, lane.started, rate)
             return rate
-        return max(rate, lane.started - started)
+        so_far = lane.started - started
+        if so_far >= 2 * _width(lane):
+            # All that it started first must have ended, so they are short: no need to wait for the second to pass.
+            so_far = so_far * SECOND // max(passed, _TOO_SHORT)
+        return max(rate, so_far)
 
     # Being told.
 

@@ -9,9 +9,9 @@ from headway.core.lanes import Lane
 from headway.model.run import LaneName
 from headway.model.time import MILLISECOND, Instant, Span
 
-_MARGIN = 2
-"""Batches do not come evenly: twice as many as end in the time of one."""
-_MOST = 256
+_MARGIN = 4
+"""Batches do not come evenly, and large ones cost less: four times as many as end in the time of one."""
+_MOST = 400
 _SLOWEST: Span = 50 * MILLISECOND
 """A store that takes longer than this is in trouble; then nothing is started ahead."""
 

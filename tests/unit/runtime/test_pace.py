@@ -53,15 +53,15 @@ class Paced:
 
 
 @pytest.mark.parametrize("ends", [1, 3, 20])
-def test_twice_as_many_are_started_ahead_as_end_while_a_batch_is_stored(ends: int) -> None:
+def test_four_times_as_many_are_started_ahead_as_end_while_a_batch_is_stored(ends: int) -> None:
     paced = Paced()
-    assert paced.store(ends, WRITE) == 2 * ends
-    assert len(paced.lane().next_up) == 2 * ends
+    assert paced.store(ends, WRITE) == 4 * ends
+    assert len(paced.lane().next_up) == 4 * ends
 
 
 def test_what_ends_between_two_batches_counts_by_its_share() -> None:
     paced = Paced()
-    assert paced.store(20, WRITE, since=4 * WRITE) == 2 * 20 // 5
+    assert paced.store(20, WRITE, since=4 * WRITE) == 4 * 20 // 5
 
 
 def test_where_runs_take_long_nothing_is_started_ahead() -> None:
@@ -74,16 +74,16 @@ def test_where_runs_take_long_nothing_is_started_ahead() -> None:
 def test_a_store_in_trouble_is_not_helped_by_starting_more() -> None:
     paced = Paced()
     assert paced.store(20, 51 * MILLISECOND) == 0
-    assert paced.store(20, 50 * MILLISECOND) == 40
+    assert paced.store(20, 50 * MILLISECOND) == 80
 
 
 def test_there_is_a_bound() -> None:
-    assert Paced(waiting=600).store(200, WRITE) == 256
+    assert Paced(waiting=600).store(200, WRITE) == 400
 
 
 def test_one_thin_batch_lowers_it_only_by_a_quarter_and_a_row_of_them_to_nothing() -> None:
     paced = Paced()
-    assert paced.store(8, WRITE) == 16
+    assert paced.store(4, WRITE) == 16
     assert [paced.store(0, WRITE) for _ in range(9)] == [12, 9, 6, 4, 3, 2, 1, 0, 0]
 
 
@@ -91,34 +91,34 @@ def test_each_lane_has_its_own() -> None:
     paced = Paced()
     paced.ask(100, "cron")
     paced.store(0, WRITE)
-    assert paced.store(6, WRITE, lane="cron") == 12
+    assert paced.store(3, WRITE, lane="cron") == 12
     assert paced.lane("main").ahead == 0
-    assert paced.store(2, WRITE) == 4
+    assert paced.store(1, WRITE) == 4
     assert paced.lane("cron").ahead == 9
 
 
 def test_a_hand_that_is_done_right_after_another_is_not_counted_by() -> None:
     """Two batches overlap: in the moment between their ends hardly anything has ended."""
     paced = Paced()
-    assert paced.store(5, WRITE) == 10
+    assert paced.store(3, WRITE) == 12
     hand = paced.hand
     hand.wait(MILLISECOND)
     paced.pace.stored(hand.now - WRITE, hand.now)
-    assert paced.lane().ahead == 10
+    assert paced.lane().ahead == 12
     hand.wait(WRITE - MILLISECOND)
     paced.pace.stored(hand.now - WRITE, hand.now)
-    assert paced.lane().ahead == 7, "the time since the last that counted is what counts"
+    assert paced.lane().ahead == 9, "the time since the last that counted is what counts"
 
 
 def test_what_is_called_back_has_not_ended() -> None:
     """Else a lane that stands still would start ahead more and more, while others keep the store busy."""
     paced = Paced()
     hand = paced.hand
-    assert paced.store(5, WRITE) == 10
+    assert paced.store(5, WRITE) == 20
     for _ in range(200):
         for name in [name for name, _ in hand.cuts if name in hand.tickets]:
             hand.fail(name, "never begun")
         paced.store(0, WRITE)
-    assert hand.cuts == [(f"r{number}", Cut.PREEMPTED) for number in range(10, 20)]
+    assert hand.cuts == [(f"r{number}", Cut.PREEMPTED) for number in range(10, 30)]
     assert paced.lane().ahead == 0
     assert not paced.lane().next_up
