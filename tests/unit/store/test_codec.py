@@ -122,6 +122,17 @@ def test_n20_a_scope_of_a_newer_version_gives_no_right_but_the_token_counts() ->
         Outcome(State.FAILED, Reason.ERROR, error=ODD),
         Outcome(State.CANCELLED, Reason.MERGED, into="r-2"),
         Outcome(State.DONE, tokens_in=120, tokens_out=7),
+        Outcome(State.DONE, reply=Reply(ODD)),
+        Outcome(State.DONE, reply=Reply("x", (Attachment("a"),))),
+        Outcome(State.DONE, reply=Reply("x", data=0)),
+        Outcome(State.DONE, reply=Reply("x"), error="e"),
+        Outcome(State.DONE, reply=Reply("x"), into="r-2"),
+        Outcome(State.DONE, reply=Reply("x"), tokens_in=1),
+        Outcome(State.DONE, reply=Reply("x"), tokens_out=1),
+        Outcome(State.DONE, reply=Reply("x"), code="c"),
+        Outcome(State.DONE, reply=Reply("x"), details=0),
+        Outcome(State.FAILED, Reason.ERROR, reply=Reply("x")),
+        Outcome(State.DONE, Reason.STALE, reply=Reply("x")),
     ],
 )
 def test_an_outcome_comes_back_as_it_was(outcome: Outcome) -> None:

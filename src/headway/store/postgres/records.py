@@ -109,9 +109,12 @@ class RecordBatch:
 
 def batches_of(actions: Sequence[Action], settings: Settings) -> list[RecordBatch]:
     """The decisions in as few batches as their order allows: mostly one."""
-    plain = _plain_batch(actions)
-    if plain is not None:
-        return [plain]
+    plain = plain_batch(actions)
+    return in_order(actions, settings) if plain is None else [plain]
+
+
+def in_order(actions: Sequence[Action], settings: Settings) -> list[RecordBatch]:
+    """Any decisions: what must not stand in one batch with what came before it begins a new one."""
     batch = RecordBatch()
     batches = [batch]
     # A batch must be written within a moment: many large outcomes go one part after the other.
@@ -151,7 +154,7 @@ def batches_of(actions: Sequence[Action], settings: Settings) -> list[RecordBatc
     return batches if batch.actions else batches[:-1]
 
 
-def _plain_batch(actions: Sequence[Action]) -> RecordBatch | None:
+def plain_batch(actions: Sequence[Action]) -> RecordBatch | None:
     """The usual batch, quickly: first attempts that start, or end well. None: there is more to be said."""
     finishes = [
         action
