@@ -17,7 +17,7 @@ import os, subprocess, sys, time
 quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
 unmarked = {name: value for name, value in os.environ.items() if name != "HEADWAY_TEST_MARK"}
 child = subprocess.Popen(["sleep", "60"], env=unmarked, **quiet)
-away = subprocess.Popen(["setsid", "sleep", "60"], **quiet)
+away = subprocess.Popen(["sleep", "60"], start_new_session=True, **quiet)
 print(child.pid, away.pid, flush=True)
 time.sleep(60)
 """
